@@ -133,6 +133,7 @@ var arrows = map[string][]string{
 	"caddymodule/internal/accesslog": nil,
 	"caddymodule/internal/directive": {"outcome", "refuse", "sale"},
 	"caddymodule/internal/inspect":   {"fastpath"},
+	"caddymodule/internal/timing":    nil,
 	"caddymodule/internal/reply":     {"attempt", "refuse", "sale"},
 	"caddymodule/jwt":                {"attempt", "bearer", "caddymodule/internal/directive", "filters", "refuse", "sale"},
 	"caddymodule/pow":                {"attempt", "caddymodule/internal/directive", "challenge"},
@@ -151,14 +152,14 @@ var arrows = map[string][]string{
 	"caddymodule/guard": {
 		"attempt", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply", "refuse", "route", "sale",
 	},
-	"caddymodule/edgeruntime":   {"caddymodule/internal/inspect", "caddymodule/internal/meter", "edge", "queue", "reservation", "reservation/embedded", "risk", "shard", "token"},
-	"caddymodule/overviewcache": {"caddymodule/edgeruntime", "queue", "record", "reservation", "sale"},
+	"caddymodule/edgeruntime":   {"caddymodule/internal/inspect", "caddymodule/internal/meter", "caddymodule/internal/timing", "edge", "queue", "reservation", "reservation/embedded", "risk", "shard", "token"},
+	"caddymodule/overviewcache": {"caddymodule/edgeruntime", "caddymodule/internal/timing", "queue", "record", "reservation", "sale"},
 	"caddymodule/forward": {
 		"caddymodule/edgeruntime", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/span", "filters", "outcome", "record", "refuse", "reservation",
 		"sale", "token",
 	},
 	"caddymodule/accesslist": {
-		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "filters", "filters/list", "lists", "refuse", "sale",
+		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "caddymodule/internal/timing", "filters", "filters/list", "lists", "refuse", "sale",
 	},
 	"caddymodule/app": {
 		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/overviewcache", "challenge", "edge", "filters", "journal", "ledger", "mirror", "outbox", "queue", "risk", "sale", "shard", "token",
@@ -167,13 +168,13 @@ var arrows = map[string][]string{
 	"caddymodule/ledgers/sqlite":   {"caddymodule/app", "ledger", "ledger/sqlite"},
 	"caddymodule/internal/shopurl": nil,
 	"caddymodule/inquiry":          {"caddymodule/internal/directive", "caddymodule/internal/shopurl", "internal/jsonpath", "outcome", "route"},
-	"caddymodule/session":          {"attempt", "caddymodule/internal/directive", "lease", "route", "shard"},
+	"caddymodule/session":          {"attempt", "caddymodule/internal/directive", "caddymodule/internal/timing", "lease", "route", "shard"},
 	"caddymodule/probe":            {"caddymodule/edgeruntime", "caddymodule/internal/meter", "caddymodule/internal/shopurl", "outcome", "record", "reservation", "shard"},
 	"caddymodule/ratelimit":        {"attempt", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "filters", "rates", "refuse", "sale"},
 	"caddymodule/shadow":           {"outcome"},
 	"caddymodule/gate": {
 		"attempt", "bearer", "caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward",
-		"caddymodule/guard", "caddymodule/inquiry", "caddymodule/internal/accesslog", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
+		"caddymodule/guard", "caddymodule/inquiry", "caddymodule/internal/accesslog", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/timing", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
 		"caddymodule/internal/span", "caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/session", "caddymodule/shadow", "caddymodule/waiting", "challenge", "edge", "filters", "outcome", "queue", "record", "refuse",
 		"reservation", "sale", "scope", "shard", "token",
 	},

@@ -203,11 +203,11 @@ func TestEveryAlertFires(t *testing.T) {
 			sitetest.Do[any](s, "PUT", "/stockgate/sales/double11?new=1", sitetest.SaleFile)
 			sitetest.Do[any](s, "POST", "/stockgate/sales/double11/open", "")
 		}},
-		{"StockgateRedisErrors", server.Stop, `stockgate_redis_errors_total{during="watch"} [1-9]\d`, nil},
-		{"StockgateNotReady", func() {}, `stockgate_ready 0`, nil},
+		{"StockgateRedisErrors", server.Stop, `stockgate_redis_errors_total{during="watch"} ([2-9]|[1-9]\d)`, nil},
+		{"StockgateNotReady", silence, `stockgate_ready 0`, nil},
 		{"StockgateDegraded", func() {}, `stockgate_degraded{part="view"} 1`, nil},
 	}
-	made := []string{"StockgateDown"}
+	made, used := []string{"StockgateDown"}, usedByRules(t)
 	tests := []any{firing("StockgateDown", metrics{values: map[string]float64{"up": 1}}, metrics{values: map[string]float64{"up": 0}})}
 	for i, c := range causes {
 		c.cause()
@@ -219,7 +219,7 @@ func TestEveryAlertFires(t *testing.T) {
 			m := s.Get("/metrics").Body
 			return strings.Join(stockgateLine.FindAllString(m, -1), "\n"), so.MatchString(m)
 		})
-		tests = append(tests, firing(c.alert, healthy, scrape(t, s)))
+		tests = append(tests, firing(c.alert, healthy, scrape(t, s).only(used)))
 		if c.undo != nil {
 			c.undo()
 		}
@@ -231,6 +231,28 @@ func TestEveryAlertFires(t *testing.T) {
 			t.Errorf("no test makes the cause of %s", alert)
 		}
 	}
+}
+
+// usedByRules has the names of the metrics that rules use.
+func usedByRules(t *testing.T) map[string]bool {
+	used := make(map[string]bool)
+	for _, expr := range alertRules(t) {
+		for _, name := range metricName.FindAllString(expr, -1) {
+			used[name] = true
+		}
+	}
+	return used
+}
+
+// only drops the series of other metrics.
+func (m metrics) only(names map[string]bool) metrics {
+	kept := metrics{make(map[string]float64), m.counters}
+	for series, v := range m.values {
+		if names[metricName.FindString(series)] {
+			kept.values[series] = v
+		}
+	}
+	return kept
 }
 
 // firing is a test for promtool: an alert does not fire while the metrics are those of before, and
@@ -271,7 +293,7 @@ func fire(t *testing.T, tests []any) {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "test.yml")
-	text, err := yaml.Marshal(map[string]any{"rule_files": []string{rules}, "evaluation_interval": "5s", "tests": tests})
+	text, err := yaml.Marshal(map[string]any{"rule_files": []string{rules}, "evaluation_interval": "15s", "tests": tests})
 	if err == nil {
 		err = os.WriteFile(file, text, 0o600)
 	}

@@ -14,7 +14,7 @@ import (
 // What a failover would lose is shown where operators look. At the bound buyers hear
 // unavailable, and the sale goes on by itself when the replica has caught up.
 func TestAtRiskOfASite(t *testing.T) {
-	server := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	server := redistest.Start(t)
 	replica := stocktest.Replica(t, server)
 	s := openShop(t, map[string]any{"redis": map[string]any{"addresses": []string{server.Addr()}, "timeout": "1m", "at_risk": "3"}}, nil)
 	s.sell()

@@ -9,8 +9,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/record"
 )
 
 // cartShop keeps the cart of each session, and sells it without being told what is in it.
@@ -476,12 +479,66 @@ func TestAskByLookup(t *testing.T) {
 	}
 }
 
+// question is one that a gate asks the shop after some time.
+type question struct {
+	wait time.Duration
+	ask  func()
+}
+
+// questions are held back until a test asks them.
+type questions struct {
+	mu  sync.Mutex
+	all []question
+}
+
+func holdQuestions(t *testing.T) *questions {
+	q := new(questions)
+	timing.InsteadOfAfter(func(wait time.Duration, do func()) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		q.all = append(q.all, question{wait, do})
+	})
+	t.Cleanup(func() { timing.InsteadOfAfter(nil) })
+	return q
+}
+
+// untilThere waits for n questions, and returns them.
+func (q *questions) untilThere(s *site, n int) (all []question) {
+	s.t.Helper()
+	s.Eventually(fmt.Sprint(n, " questions"), func() (string, bool) {
+		q.mu.Lock()
+		defer q.mu.Unlock()
+		if len(q.all) == n {
+			all, q.all = q.all, nil
+		}
+		return fmt.Sprint(len(q.all)), len(all) == n
+	})
+	return all
+}
+
+// endTokens lets the tokens of all holds end, and the holds reach their deadline.
+func (s *site) endTokens() {
+	s.t.Helper()
+	const records = "stockgate:{double11.0}:records"
+	for id, text := range s.redis().HGetAll(s.t.Context(), records).Val() {
+		r, err := record.Parse(text)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		r.Deadline, r.Exp = r.Created, r.Created
+		if err := s.redis().HSet(s.t.Context(), records, id, r.Text()).Err(); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
 // That the shop has no order yet proves nothing while its answer may lag behind.
 func TestAskDoubts(t *testing.T) {
 	shop := newCartShop(t)
 	s := openCarts(t, shop,
 		`outcome ask GET `+shop.URL+`/orders/{ref}`,
-		"@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not", "hold_for 20s")
+		"@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not", "hold_for 1h")
+	again := holdQuestions(t)
 	shop.placed = func() bool { return shop.asks > 1 } // it is seen by the second question only
 	shop.put("ann", "few", 1)
 	s.send(as("ann", "/shop/pay", pay)).Is(t, 201, "")
@@ -494,7 +551,19 @@ func TestAskDoubts(t *testing.T) {
 	if got := s.cell("few"); got != "3 1 0 2 0" {
 		t.Errorf("stock %s", got)
 	}
-	s.Eventually("both are asked about once more, after their deadline", func() (string, bool) {
+	for _, q := range again.untilThere(s, 2) {
+		if q.wait < 30*time.Minute {
+			t.Errorf("the shop is asked again in %v, and the token is valid for longer", q.wait)
+		}
+		q.ask()
+	}
+	left := again.untilThere(s, 1)
+	if got := s.cell("few"); got != "3 1 0 1 1" { // Redis gives nothing back before the token has ended
+		t.Errorf("stock %s", got)
+	}
+	s.endTokens()
+	left[0].ask()
+	s.Eventually("nothing is in doubt after the deadline", func() (string, bool) {
 		got := s.cell("few")
 		return got, got == "3 2 0 0 1"
 	})
@@ -507,6 +576,7 @@ func TestAskAgain(t *testing.T) {
 	s := openCarts(t, shop,
 		`outcome ask GET `+shop.URL+`/orders/{ref}`,
 		"@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not", "hold_for 24h")
+	again := holdQuestions(t)
 	shop.failing = true
 	shop.put("ann", "few", 1)
 	s.send(as("ann", "/shop/pay", pay)).Is(t, 201, "")
@@ -514,6 +584,12 @@ func TestAskAgain(t *testing.T) {
 		t.Errorf("stock %s", got)
 	}
 	shop.set(func() { shop.failing = false })
+	for _, q := range again.untilThere(s, 1) {
+		if q.wait > time.Minute {
+			t.Errorf("the shop is asked again in %v", q.wait)
+		}
+		q.ask()
+	}
 	s.Eventually("the hold is confirmed long before its deadline", func() (string, bool) {
 		got := s.cell("few")
 		return got, got == "3 2 0 0 1"

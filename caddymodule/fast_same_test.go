@@ -174,6 +174,9 @@ func fastAnswersAreTheGates(t *testing.T, s *fastSite) {
 	if fast := s.fastAnswers() - before; fast < most/10 {
 		t.Errorf("only %d of %d were answered by the wrapper", fast, most)
 	}
+	if exported, is := s.scrape()["stockgate_fast_refusals_total"], fmt.Sprint(s.fastAnswers()); exported != is {
+		t.Errorf("the metric is %s, want %s", exported, is)
+	}
 }
 
 // benchOut is a gate by which out is sold.

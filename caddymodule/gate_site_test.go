@@ -117,7 +117,13 @@ func withBody(r *http.Request, body string) *http.Request {
 // send sends a request to the site.
 func (s *site) send(r *http.Request) sitetest.Answer {
 	s.t.Helper()
-	resp, err := s.client().Do(r)
+	return s.sendBy(s.client(), r)
+}
+
+// sendBy sends a request by a client, which may send others on the same connection.
+func (s *site) sendBy(c *http.Client, r *http.Request) sitetest.Answer {
+	s.t.Helper()
+	resp, err := c.Do(r)
 	if err != nil {
 		s.t.Fatal(err)
 	}

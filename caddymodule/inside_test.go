@@ -17,6 +17,7 @@ import (
 	"github.com/stockgate/stockgate/fastpath"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/shard"
 )
 
 // flights returns how many requests need the edge runtime of the running app.
@@ -25,6 +26,12 @@ func flights() int { return inspect.InFlight(app.Active().Runtime()) }
 // closeFlights closes the edge runtime to new attempts, as the end of its last configuration
 // does.
 func closeFlights() { inspect.Shut(app.Active().Runtime()) }
+
+// silence lets so much time pass since the last answer of Redis, which is down, that the edge sells no more.
+func silence() {
+	inspect.AgeEdge(app.Active().Runtime(), 2*shard.Silence)
+	inspect.AgeLists(2 * shard.Silence)
+}
 
 // follows reports whether the edge knows the bindings of a sale.
 func follows(id string) bool {

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/ledger/sqlite"
 )
@@ -43,6 +45,7 @@ func ledgered(t *testing.T, shop string) (s *site, rebuild func()) {
 // Redis loses everything while orders wait, and the sale is rebuilt: those whose requests are open wait
 // again, in order, and are sent once. All others are released; their buyers and the operator are told.
 func TestQueueRebuilt(t *testing.T) {
+	set(t, timing.Turn, 300*time.Millisecond) // those that wait again have done so before others are released
 	shop := newSlowShop(t)
 	s, rebuild := ledgered(t, shop.addr())
 	first := s.start(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)

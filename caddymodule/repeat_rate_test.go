@@ -18,9 +18,11 @@ func TestRepeatsOfOneOrderHaveARate(t *testing.T) {
 	s.send(keyed("u1", "", body("one"))).Is(t, 201, "")
 	s.send(keyed("u2", "", body("two"))).Is(t, 201, "")
 	shop.take()
-	limited := 0
+	limited, client := 0, s.client()
+	client.Transport.(*http.Transport).DisableKeepAlives = false
+	t.Cleanup(client.CloseIdleConnections)
 	for i := range 5000 {
-		a := s.send(keyed("u1", "", body("one")))
+		a := s.sendBy(client, keyed("u1", "", body("one")))
 		if i < 5 {
 			a.Is(t, 201, "")
 			continue

@@ -14,7 +14,7 @@ import (
 // With replica_acks and no replica the shop and operators get 503, the edge is not ready, and
 // log and doctor say what to do. With a replica the same requests succeed.
 func TestWithoutReplicas(t *testing.T) {
-	server := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	server := redistest.Start(t)
 	redis := map[string]any{"addresses": []string{server.Addr()}, "timeout": "1m"}
 	app := map[string]any{"redis": redis}
 	s := openSite(t, nil)

@@ -2,12 +2,31 @@ package caddymodule_test
 
 import (
 	"testing"
+	"time"
 
 	_ "github.com/stockgate/stockgate/caddymodule/command"
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
-func init() { sitetest.BeCaddy() }
+func init() {
+	sitetest.BeCaddy()
+	// nothing that a test checks depends on these, but how long it waits
+	timing.BetweenTries.Set(10 * time.Millisecond)
+	timing.CheckRedis.Set(100 * time.Millisecond)
+	timing.Overview.Set(100 * time.Millisecond)
+	timing.ListFile.Set(20 * time.Millisecond)
+	// and these do not end while a test runs, unless it sets them
+	timing.Turn.Set(10 * time.Minute)
+	timing.SessionWait.Set(10 * time.Minute)
+}
+
+// set gives a time another value until the test ends.
+func set(t *testing.T, of *timing.Time, d time.Duration) {
+	t.Helper()
+	before := of.Set(d)
+	t.Cleanup(func() { of.Set(before) })
+}
 
 // site is a running Caddy with a stockgate app, and what only these tests do with it.
 type site struct {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/internal/stocktest"
 )
 
@@ -58,7 +59,9 @@ func TestSharedTurns(t *testing.T) {
 	})
 	// another edge has it
 	c.Set(stocktest.Soon(t), names[0], "another edge", time.Hour)
+	usual := timing.SessionWait.Set(10 * time.Millisecond)
 	s.send(as("ann", "/shop/add", `{"sku":"few","quantity":1}`)).Is(t, 409, "pending")
+	timing.SessionWait.Set(usual)
 	s.send(as("bob", "/shop/add", `{"sku":"few","quantity":1}`)).Is(t, 200, "")
 	go func() { done <- s.send(as("ann", "/shop/add", `{"sku":"few","quantity":1}`)).Status }()
 	c.Del(stocktest.Soon(t), names[0])

@@ -39,7 +39,7 @@ func TestDoubtHasABody(t *testing.T) {
 	defer shop.Close()
 	defer close(over)
 	dial := shop.Listener.Addr().(*net.TCPAddr).String()
-	gate := "@order path /order\nstockgate_guard\nstockgate @order {\nbuyer {header.X-User}\nline {json.sku}\nforward_timeout 2s\n}\nreverse_proxy " + dial + "\n"
+	gate := "@order path /order\nstockgate_guard\nstockgate @order {\nbuyer {header.X-User}\nline {json.sku}\nforward_timeout 50ms\n}\nreverse_proxy " + dial + "\n"
 	p := admit(t, wellRedis, "", "", gate)
 	p.OpenSale()
 	buy := func(buyer string) sitetest.Answer {

@@ -140,15 +140,17 @@ func TestAWinnerHearsOfNothingElse(t *testing.T) {
 
 // Nor is such a buyer refused as busy when as many clients as may are reading answers.
 func TestAWinnerDoesNotHearBusy(t *testing.T) {
+	over := make(chan struct{})
 	shop := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		_, _ = io.ReadAll(r.Body)
 		w.Header().Set("Content-Type", "text/event-stream") // is passed on at once
 		w.WriteHeader(http.StatusCreated)
 		_ = http.NewResponseController(w).Flush()
-		<-r.Context().Done()
+		<-over // the gate reads on when its client has left
 	})
 	server := httptest.NewServer(shop)
 	t.Cleanup(server.Close)
+	t.Cleanup(func() { close(over) })
 	sites := strings.NewReplacer("FAST", "max_in_flight 1", `respond "shop" 201`, "reverse_proxy "+server.URL).Replace(winnerSites)
 	u := openUnread(t, sites)
 	for i := range 4 {

@@ -4,6 +4,7 @@
 package edge
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -24,8 +25,8 @@ import (
 const (
 	// watchEvery is how often an edge looks for changed sales; notices come sooner.
 	watchEvery = 500 * time.Millisecond
-	// checkEvery is how often it looks at the server's settings and the shared secret.
-	checkEvery = 5 * time.Second
+	// defaultCheckEvery is how often it looks at the server's settings and the shared secret by default.
+	defaultCheckEvery = 5 * time.Second
 )
 
 // Metrics receives what an edge counts. Implementations must be safe for
@@ -72,6 +73,9 @@ type Options struct {
 	Rates *shard.Client
 	// AtRisk bounds the units that a failover may lose. Default: any number.
 	AtRisk risk.Bound
+	// CheckEvery is how often the edge looks at the server's settings and at what all edges share: the
+	// secret and the signing keys. Default: 5 s.
+	CheckEvery time.Duration
 }
 
 // Edge is one process that sells from a store. It is safe for concurrent use.
@@ -104,6 +108,7 @@ type Edge struct {
 	loops       sync.WaitGroup
 	watching    sync.Mutex // one look at a time; guards checked
 	checked     time.Time
+	checkEvery  time.Duration
 }
 
 // New makes an edge on a store. It does nothing before Start.
@@ -111,7 +116,7 @@ func New(s *reservation.Store, o Options) *Edge {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	e := &Edge{Store: s, shard: s.Shard(), keys: o.Keys, log: o.Log, poke: make(chan struct{}, 1), viewNow: sinceStarted}
+	e := &Edge{Store: s, shard: s.Shard(), keys: o.Keys, log: o.Log, poke: make(chan struct{}, 1), viewNow: sinceStarted, checkEvery: cmp.Or(o.CheckEvery, defaultCheckEvery)}
 	counted := o.Rates
 	if counted == nil {
 		counted = s.Shard()
@@ -218,6 +223,15 @@ func (e *Edge) ReadyAt(moment time.Time) error {
 	return nil
 }
 
+// Age makes Redis's last answer older, as if so much time had passed since. Only tests call it.
+func (e *Edge) Age(by time.Duration) {
+	e.watching.Lock()
+	defer e.watching.Unlock()
+	h := *e.health.Load()
+	h.LastAnswer = h.LastAnswer.Add(-by)
+	e.health.Store(&h)
+}
+
 // watch keeps the catalogue, the secret and the health up to date.
 func (e *Edge) watch(ctx context.Context) {
 	ticker := time.NewTicker(watchEvery)
@@ -273,7 +287,7 @@ func (e *Edge) look(ctx context.Context) error {
 
 // check looks at the server's settings and the shared secret, now and then.
 func (e *Edge) check(ctx context.Context) error {
-	if e.secret.Load() != nil && time.Since(e.checked) < checkEvery && e.health.Load().Err == nil {
+	if e.secret.Load() != nil && time.Since(e.checked) < e.checkEvery && e.health.Load().Err == nil {
 		return nil
 	}
 	if err := e.shard.CheckMemoryPolicy(ctx); err != nil {

@@ -30,7 +30,7 @@ type pair struct {
 
 func newPair(t *testing.T, limits ...sale.Limit) *pair {
 	t.Helper()
-	p := &pair{t: t, primary: redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))}
+	p := &pair{t: t, primary: redistest.Start(t)}
 	p.replica = stocktest.Replica(t, p.primary)
 	p.lead(p.primary)
 	stocktest.Load(t, stocktest.OpenStore(t, p.options()), stocktest.OpenSale("s", 1000, limits...))
@@ -210,7 +210,7 @@ func TestRestartedTwice(t *testing.T) {
 // A server that gets its first replica changes its id, and has lost nothing: no attempt and no
 // outcome notices.
 func TestFirstReplica(t *testing.T) {
-	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	s := redistest.Start(t)
 	e := stocktest.NewEdge(t, stocktest.Options(s), edge.Options{})
 	stocktest.Load(t, e.Store, stocktest.OpenSale("s", 10))
 	e.Start()

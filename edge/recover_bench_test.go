@@ -35,7 +35,7 @@ func BenchmarkRecovery(b *testing.B) {
 func benchmarkFailover(b *testing.B, operations int) {
 	for b.Loop() {
 		b.StopTimer()
-		primary := redistest.Start(b, redistest.Config("repl-diskless-sync-delay 0"))
+		primary := redistest.Start(b)
 		replica := stocktest.Replica(b, primary)
 		at := &stocktest.Network{Addr: primary.Addr()}
 		stocktest.Load(b, stocktest.OpenStore(b, stocktest.Options(primary)), stocktest.OpenSale("s", 1_000_000))

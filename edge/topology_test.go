@@ -75,7 +75,7 @@ func TestCluster(t *testing.T) {
 
 func TestReplicaAcks(t *testing.T) {
 	t.Parallel()
-	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	s := redistest.Start(t)
 	r := stocktest.Replica(t, s)
 	o := stocktest.Options(s)
 	o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second
@@ -107,7 +107,7 @@ func TestReplicaAcks(t *testing.T) {
 
 // A replica that was given for the master says so.
 func TestReplicaInsteadOfMaster(t *testing.T) {
-	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	s := redistest.Start(t)
 	e := stocktest.NewEdge(t, stocktest.Options(stocktest.Replica(t, s)), edge.Options{})
 	if err := e.Refresh(stocktest.Soon(t)); !errors.Is(err, shard.ErrUnavailable) || !strings.Contains(err.Error(), "it is a replica") {
 		t.Errorf("refresh says %v, want that it is a replica", err)
@@ -116,7 +116,7 @@ func TestReplicaInsteadOfMaster(t *testing.T) {
 
 // The edge finds the master through a sentinel, and the new one after a failover.
 func TestSentinel(t *testing.T) {
-	master := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	master := redistest.Start(t)
 	second := stocktest.Replica(t, master)
 	sentinel := redistest.Sentinel(t, master)
 	sc := redis.NewSentinelClient(&redis.Options{Addr: sentinel.Addr(), ReadTimeout: time.Minute, MaxRetries: -1})

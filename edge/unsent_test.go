@@ -30,7 +30,7 @@ func TestUnsentReleaseOutlivesAFailover(t *testing.T) {
 		"abandoned": func(f *stocktest.Faulty) { f.Edge.Abandon("s", "r1") },
 	} {
 		t.Run(name, func(t *testing.T) {
-			primary := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+			primary := redistest.Start(t)
 			heir := stocktest.Replica(t, primary)
 			net := &stocktest.Network{Addr: primary.Addr()}
 			o := stocktest.Options(primary)
@@ -63,7 +63,7 @@ func TestUnsentReleaseOutlivesAFailover(t *testing.T) {
 
 // That a client may buy again while its hold goes on is told once: a failover may forget it.
 func TestFreeNeedsNoReplica(t *testing.T) {
-	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	s := redistest.Start(t)
 	r := stocktest.Replica(t, s)
 	o := stocktest.Options(s)
 	o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second

@@ -29,7 +29,7 @@ import (
 // the drainer; and reconcile, which would advise a rebuild, answers that the sale is fenced. When the
 // edges have given everything back, all three go on.
 func TestFenceThatGivesEverythingBack(t *testing.T) {
-	primary := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	primary := redistest.Start(t)
 	replica := stocktest.Replica(t, primary)
 	leads := func(s *redistest.Server) (o shard.Options, lead func(*redistest.Server)) {
 		var at atomic.Pointer[string]

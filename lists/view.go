@@ -46,6 +46,7 @@ type View struct {
 	ViewOptions
 
 	health      atomic.Pointer[shard.Health]
+	hearing     sync.Mutex // one change of health at a time
 	poke        chan struct{}
 	start, stop sync.Once
 	cancel      context.CancelFunc
@@ -107,6 +108,15 @@ func (v *View) Ready() error {
 	return nil
 }
 
+// Age makes Redis's last answer older, as if so much time had passed since. Only tests call it.
+func (v *View) Age(by time.Duration) {
+	v.hearing.Lock()
+	defer v.hearing.Unlock()
+	h := *v.health.Load()
+	h.LastAnswer = h.LastAnswer.Add(-by)
+	v.health.Store(&h)
+}
+
 // HashText is the key of an entry; the view must be ready.
 func (v *View) HashText(kind, value string) [16]byte {
 	return v.Secret().ListText(kind, value)
@@ -155,6 +165,8 @@ func (v *View) heard(ctx context.Context, err error) {
 	if ctx.Err() != nil || errors.Is(err, shard.ErrStarting) {
 		return
 	}
+	v.hearing.Lock()
+	defer v.hearing.Unlock()
 	before := v.health.Load()
 	now := &shard.Health{Err: err, LastAnswer: before.LastAnswer}
 	if err == nil {

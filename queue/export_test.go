@@ -6,9 +6,6 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// Lease sets for how long turns last, before the queue is used.
-func (q *Queue) Lease(d time.Duration) { q.lease = d }
-
 // AskEvery sets the least time between two questions about an order.
 func (q *Queue) AskEvery(d time.Duration) { q.askEvery = d }
 

@@ -242,7 +242,7 @@ func TestWhatWaitsAfterAPromotion(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			primary := redistest.Start(t, redistest.Config(append([]string{"repl-diskless-sync-delay 0"}, test.config...)...))
+			primary := redistest.Start(t, redistest.Config(test.config...))
 			stocktest.Load(t, stocktest.OpenStore(t, stocktest.Options(primary)), stocktest.OpenSale("s", 100))
 			var replica *redistest.Server
 			follow := func() {

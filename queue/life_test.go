@@ -325,7 +325,7 @@ func TestOrphansOfAnotherHistory(t *testing.T) {
 
 // failover is a primary with a replica, and edges each with a network of its own.
 func failover(t *testing.T) (primary, replica *redistest.Server, link func(name string) (*shop, *stocktest.Network)) {
-	primary = redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	primary = redistest.Start(t)
 	replica = stocktest.Replica(t, primary)
 	stocktest.Load(t, stocktest.OpenStore(t, stocktest.Options(primary)), stocktest.OpenSale("s", 100))
 	return primary, replica, func(name string) (*shop, *stocktest.Network) {

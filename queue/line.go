@@ -236,7 +236,7 @@ func (l *line) ask() (next time.Duration, idle bool) {
 	ctx, cancel := context.WithTimeout(q.ctx, q.shard.Timeout())
 	defer cancel()
 	pace := l.paceNow()
-	replies, err := q.shard.Run(ctx, l.sale, shard.Op(lua.Turn, q.Edge, q.lease.Milliseconds(), pace.Orders, pace.Per.Milliseconds(), pace.AtOnce,
+	replies, err := q.shard.Run(ctx, l.sale, shard.Op(lua.Turn, q.Edge, q.Lease.Milliseconds(), pace.Orders, pace.Per.Milliseconds(), pace.AtOnce,
 		turnsAtOnce, q.prints()))
 	if err != nil || replies[0].Code() != lua.OK {
 		if err != nil && !l.failing && q.ctx.Err() == nil {
@@ -303,12 +303,12 @@ func (l *line) mend(waiting int64) {
 		l.short = time.Time{}
 	case l.short.IsZero():
 		l.short = now
-	case now.Sub(l.short) > q.lease:
+	case now.Sub(l.short) > q.Lease:
 		lost, l.short = true, time.Time{}
 	}
 	var all []*Waiter
 	if lost {
-		l.check = now.Add(2 * q.lease)
+		l.check = now.Add(2 * q.Lease)
 		for _, w := range l.waiters {
 			if w.waiting {
 				all = append(all, w)
@@ -332,7 +332,7 @@ func (l *line) another(history string) bool {
 	if history == l.history {
 		return false
 	}
-	l.history, l.check = history, time.Now().Add(2*l.queue.lease)
+	l.history, l.check = history, time.Now().Add(2*l.queue.Lease)
 	return true
 }
 
@@ -351,11 +351,11 @@ func (l *line) orphans() {
 	q := l.queue
 	released, cursor := int64(0), "0"
 	for {
-		r, err := q.do(q.ctx, l.sale, shard.Op(lua.Orphans, cursor, 500, (2*q.lease).Milliseconds()))
+		r, err := q.do(q.ctx, l.sale, shard.Op(lua.Orphans, cursor, 500, (2*q.Lease).Milliseconds()))
 		if err != nil {
 			l.mu.Lock()
 			if l.check.IsZero() {
-				l.check = time.Now().Add(q.lease)
+				l.check = time.Now().Add(q.Lease)
 			}
 			l.mu.Unlock()
 			break

@@ -4,6 +4,7 @@
 package queue
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -20,8 +21,8 @@ import (
 )
 
 const (
-	// leaseFor is how long an edge has a turn, and counts as alive without asking for turns.
-	leaseFor = 3 * time.Second
+	// defaultLease is how long an edge has a turn by default.
+	defaultLease = 3 * time.Second
 	// turnsAtOnce is how many turns one call gives.
 	turnsAtOnce = 200
 	// lookEvery is how often an edge looks for lines that no request of its own has told it of:
@@ -66,7 +67,9 @@ type Options struct {
 	// Kept returns nil once an order may go to the shop of which Redis has just recorded that it is sent:
 	// see fence.Keeper. Default: at once.
 	Kept func(ctx context.Context, sale string) error
-	Log  *zap.Logger
+	// Lease is how long an edge has a turn, and counts as alive without asking for turns. Default: 3 s.
+	Lease time.Duration
+	Log   *zap.Logger
 }
 
 // Queue is the part of one edge in the lines of all sales. It is safe for concurrent use.
@@ -76,7 +79,6 @@ type Queue struct {
 	ctx    context.Context
 	cancel context.CancelFunc
 	loops  sync.WaitGroup
-	lease  time.Duration // leaseFor
 
 	mu      sync.Mutex
 	stopped bool
@@ -96,7 +98,8 @@ func New(o Options) *Queue {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	q := &Queue{Options: o, shard: o.Store.Shard(), lines: make(map[string]*line), senders: make(map[string][]Sender), asked: make(map[string]*asked), lease: leaseFor, askEvery: askEvery, mostPolls: mostPolls}
+	o.Lease = cmp.Or(o.Lease, defaultLease)
+	q := &Queue{Options: o, shard: o.Store.Shard(), lines: make(map[string]*line), senders: make(map[string][]Sender), asked: make(map[string]*asked), askEvery: askEvery, mostPolls: mostPolls}
 	q.ctx, q.cancel = context.WithCancel(context.Background())
 	return q
 }

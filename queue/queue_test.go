@@ -37,8 +37,7 @@ func open(t *testing.T, name string, e *edge.Edge, pace reservation.Pace) *shop 
 // openWith also says how long a turn lasts, and how long an edge counts as alive that is silent.
 func openWith(t *testing.T, name string, e *edge.Edge, pace reservation.Pace, lease time.Duration) *shop {
 	t.Helper()
-	s := quiet(t, name, e, pace)
-	s.queue.Lease(lease)
+	s := quietWith(t, name, e, pace, lease)
 	t.Cleanup(s.queue.Serve("gate", s))
 	return s
 }
@@ -46,8 +45,13 @@ func openWith(t *testing.T, name string, e *edge.Edge, pace reservation.Pace, le
 // quiet opens a queue that asks for turns only for the requests that are open.
 func quiet(t *testing.T, name string, e *edge.Edge, pace reservation.Pace) *shop {
 	t.Helper()
+	return quietWith(t, name, e, pace, time.Hour)
+}
+
+func quietWith(t *testing.T, name string, e *edge.Edge, pace reservation.Pace, lease time.Duration) *shop {
+	t.Helper()
 	s := &shop{t: t, Edge: e, pace: pace, sent: make(chan string, 1000)}
-	s.queue = queue.New(queue.Options{Store: e.Store, Edge: name, Secret: e.Secret, Sales: func() []string { return []string{"s"} }})
+	s.queue = queue.New(queue.Options{Lease: lease, Store: e.Store, Edge: name, Secret: e.Secret, Sales: func() []string { return []string{"s"} }})
 	t.Cleanup(s.queue.Stop)
 	return s
 }
@@ -219,7 +223,7 @@ func TestRegions(t *testing.T) {
 // Without the replicas that must have it, no edge hears that it may send an order, and another one
 // does not get its turn: the first may have been told.
 func TestSendWithoutReplicas(t *testing.T) {
-	server := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	server := redistest.Start(t)
 	replica := stocktest.Replica(t, server)
 	o := stocktest.Options(server)
 	o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second

@@ -109,7 +109,7 @@ func promises(ops map[string]func(context.Context, *edge.Edge) error) map[string
 func TestWhatWasToldIsKept(t *testing.T) {
 	for name, p := range promises(stocktest.EveryOperation("r1", "r2", "r3", "r4", "r5", "r6")) {
 		t.Run(name, func(t *testing.T) {
-			primary := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+			primary := redistest.Start(t)
 			second := stocktest.Replica(t, primary)
 			o := stocktest.Options(primary)
 			o.ReplicaAcks, o.ReplicaAcksWait = 1, 30*time.Second
@@ -152,7 +152,7 @@ func openEdge(t *testing.T, o shard.Options) *edge.Edge {
 
 // All that goes together waits for the replicas once, and for all of it.
 func TestOneWaitForABatch(t *testing.T) {
-	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	s := redistest.Start(t)
 	r := stocktest.Replica(t, s)
 	p := redistest.NewProxy(t, s.Addr())
 	direct := stocktest.OpenStore(t, stocktest.Options(s))
@@ -202,7 +202,7 @@ func callsOf(t *testing.T, s *redistest.Server, command string) (n int) {
 // Without replicas no operation succeeds. Outcomes are told again until a replica has them,
 // also the releases of reserves that were not acknowledged.
 func TestOutcomesWithoutReplicas(t *testing.T) {
-	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	s := redistest.Start(t)
 	r := stocktest.Replica(t, s)
 	p := redistest.NewProxy(t, s.Addr())
 	direct := stocktest.OpenStore(t, stocktest.Options(s))
@@ -240,7 +240,7 @@ func TestOutcomesWithoutReplicas(t *testing.T) {
 // An edge whose replicas are away is not ready. It logs once what to do, and once when it
 // is over.
 func TestEdgeWithoutReplicas(t *testing.T) {
-	s := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0"))
+	s := redistest.Start(t)
 	core, logged := observer.New(zap.InfoLevel)
 	o := stocktest.Options(s)
 	o.ReplicaAcks, o.ReplicaAcksWait = 1, 5*time.Second

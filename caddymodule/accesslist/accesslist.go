@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -18,6 +19,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/list"
 	"github.com/stockgate/stockgate/lists"
@@ -76,6 +78,14 @@ func init() {
 			return true
 		})
 		return all
+	}
+	inspect.AgeLists = func(by time.Duration) {
+		openLists.Range(func(_, value any) bool {
+			if l, ok := value.(redisList); ok {
+				l.view.Age(by)
+			}
+			return true
+		})
 	}
 }
 
@@ -161,7 +171,7 @@ func (l *List) open() (key string, err error) {
 	}
 	key = FileSource + "\x00" + l.Path
 	v, _, err := openLists.LoadOrNew(key, func() (caddy.Destructor, error) {
-		f, err := list.OpenFile(l.Path, list.FileOptions{Normal: sale.NormaliseIdentity, Report: reporter(l.Path)})
+		f, err := list.OpenFile(l.Path, list.FileOptions{Every: timing.ListFile.Now(), Normal: sale.NormaliseIdentity, Report: reporter(l.Path)})
 		return fileList{f}, err
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/queue"
 	"github.com/stockgate/stockgate/reservation"
@@ -117,10 +118,10 @@ func start(a *Options, keys []shard.Key) (*Runtime, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	d := &Runtime{
-		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.Log, Metrics: meter.Edge{}, Rates: rates, AtRisk: a.AtRisk}),
+		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.Log, Metrics: meter.Edge{}, Rates: rates, AtRisk: a.AtRisk, CheckEvery: timing.CheckRedis.Now()}),
 		embedded: a.Embedded, log: a.Log,
 	}
-	d.queue = queue.New(queue.Options{Store: store, Edge: d.Leases().ID(), Secret: d.Secret, Sales: d.saleIDs, Abandoned: d.Abandoned, Kept: d.Leases().Kept, Log: a.Log})
+	d.queue = queue.New(queue.Options{Store: store, Edge: d.Leases().ID(), Secret: d.Secret, Sales: d.saleIDs, Abandoned: d.Abandoned, Kept: d.Leases().Kept, Lease: timing.Turn.Now(), Log: a.Log})
 	if a.Ledger {
 		d.Leases().UseLedger(notOpen)
 	}
@@ -215,6 +216,7 @@ func (d *Runtime) Wait(ctx context.Context) { d.inFlight.wait(ctx) }
 
 func init() {
 	inspect.InFlight = func(runtime any) int { return runtime.(*Runtime).InFlight() }
+	inspect.AgeEdge = func(runtime any, by time.Duration) { runtime.(*Runtime).Age(by) }
 	inspect.Forget = func(runtime any) { runtime.(*Runtime).Leases().Forget() }
 	inspect.Shut = func(runtime any) {
 		f := &runtime.(*Runtime).inFlight

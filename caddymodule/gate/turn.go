@@ -13,6 +13,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/caddymodule/waiting"
 	"github.com/stockgate/stockgate/queue"
 	"github.com/stockgate/stockgate/reservation"
@@ -20,10 +21,6 @@ import (
 
 // mostTries is how often an order is sent without reaching its gate, before it is given up.
 const mostTries = 3
-
-// betweenTries is how long an edge keeps the turn of an order that did not reach its gate. It is
-// shorter than a turn lasts.
-const betweenTries = time.Second
 
 // sender sends the orders of a gate without their requests, with the edge runtime of its
 // configuration.
@@ -66,7 +63,7 @@ func (s *sender) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
 	case p.Arrived:
 	case t.Try < mostTries:
 		select { // what stands before the gate may fail for a moment only
-		case <-time.After(betweenTries):
+		case <-time.After(timing.BetweenTries.Now()):
 		case <-ctx.Done():
 		}
 		_ = q.Yield(context.WithoutCancel(ctx), t)

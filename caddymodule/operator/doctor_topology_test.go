@@ -90,7 +90,7 @@ func topologyOf(t *testing.T, o shard.Options) shard.Primary {
 
 // What a server and its replicas say is read as it is.
 func TestTopologyOfAServer(t *testing.T) {
-	server := redistest.Start(t, redistest.Config("repl-diskless-sync-delay 0", "repl-timeout 30", "repl-ping-replica-period 5", "latency-monitor-threshold 1"))
+	server := redistest.Start(t, redistest.Config("repl-timeout 30", "repl-ping-replica-period 5", "latency-monitor-threshold 1"))
 	o := stocktest.Options(server)
 	if p := topologyOf(t, o); len(p.Replicas) != 0 || p.MinReplicas || p.Timeout != 30*time.Second || p.Ping != 5*time.Second || p.Fork != 0 || p.Waits != 0 || p.WaitErr != nil ||
 		p.Watched == nil || !*p.Watched || p.ClusterState != "" || p.Addr != server.Addr() {

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/queue"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
@@ -19,9 +20,6 @@ import (
 )
 
 const (
-	// overviewReadEvery is the age at which the overview of a quickly read sale is read
-	// again, and the pause before a failed read is retried.
-	overviewReadEvery = time.Second
 	// overviewReadShare limits the reads of all sales to a twentieth of the time, unless
 	// Options.Longest is shorter than the resulting pause.
 	overviewReadShare = 20
@@ -199,7 +197,7 @@ func (b *Cache) put(id string, s *Overview) {
 // a read takes and the more sales are busy, the longer the pause.
 func (b *Cache) pace(s *Overview) {
 	if s.err != nil {
-		s.pause = overviewReadEvery
+		s.pause = timing.Overview.Now()
 		return
 	}
 	busy := 0
@@ -208,14 +206,14 @@ func (b *Cache) pace(s *Overview) {
 			busy++
 		}
 	}
-	s.pause = min(max(overviewReadEvery, b.Least, time.Duration(overviewReadShare*busy)*s.took), b.Longest)
+	s.pause = min(max(timing.Overview.Now(), b.Least, time.Duration(overviewReadShare*busy)*s.took), b.Longest)
 	s.good = s.pause + overviewStaleFor
 }
 
 // Again reads a sale that has changed before its next read is due, unless it was read just
 // now.
 func (b *Cache) Again(id string) {
-	if time.Since(b.known(id).tried) >= overviewReadEvery {
+	if time.Since(b.known(id).tried) >= timing.Overview.Now() {
 		b.read(id)
 	}
 }

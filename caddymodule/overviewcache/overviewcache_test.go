@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/reservation"
 )
 
@@ -33,7 +34,7 @@ func overviewsGrowOld(t *testing.T) {
 		"not asked for a minute":  {Overview{Overview: overview}, time.Minute, time.Minute, false, ErrOld},
 		"never read, just failed": {Overview{err: away}, 0, 0, true, away},
 	} {
-		c.pause = max(c.pause, overviewReadEvery)
+		c.pause = max(c.pause, timing.Overview.Now())
 		c.good = c.pause + overviewStaleFor
 		now := time.Now()
 		c.read, c.tried = now.Add(-c.readAgo), now.Add(-c.triedAgo)

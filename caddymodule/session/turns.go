@@ -11,13 +11,12 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/lease"
 	"github.com/stockgate/stockgate/shard"
 )
 
 const (
-	// maxWait is how long a request waits for the others of its session.
-	maxWait = 5 * time.Second
 	// passTimeout is how long a request that is no attempt may keep its session's turn.
 	passTimeout = 30 * time.Second
 	// maxWaiting is how many requests wait for one credential.
@@ -91,7 +90,7 @@ func (NoEdges) Client() *shard.Client { return nil }
 // Where Redis does not answer, the turn is that of this edge. shared: the credential is waited
 // for by so many clients that it is probably not that of one session.
 func Take(ctx context.Context, keys []Key, client string, edges Edges) (t *Turn, shared bool, err error) {
-	ctx, cancel := context.WithTimeout(ctx, maxWait)
+	ctx, cancel := context.WithTimeout(ctx, timing.SessionWait.Now())
 	defer cancel()
 	if t, shared, err = takeHere(ctx, keys, client); err != nil || edges == nil {
 		return t, shared, err

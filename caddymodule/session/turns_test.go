@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 )
 
 func key(n byte) Key { return Key{n} }
@@ -85,7 +87,7 @@ func TestTurnsWait(t *testing.T) {
 
 		first, _, _ = Take(t.Context(), []Key{key(7)}, "a", nil)
 		began := time.Now()
-		if _, _, err := Take(t.Context(), []Key{key(3), key(7)}, "a", nil); !errors.Is(err, ErrPending) || time.Since(began) != maxWait {
+		if _, _, err := Take(t.Context(), []Key{key(3), key(7)}, "a", nil); !errors.Is(err, ErrPending) || time.Since(began) != timing.SessionWait.Now() {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
 		other, _, err := Take(t.Context(), []Key{key(3)}, "a", nil) // it was given back

@@ -43,7 +43,7 @@ type options struct {
 }
 
 // Config adds lines to redis.conf, as "appendonly yes" or "maxmemory 10mb".
-// Without any, nothing is persisted and nothing is ever evicted.
+// Without any, nothing is persisted and nothing is ever evicted. A replica gets what there is at once.
 func Config(lines ...string) Option {
 	return func(o *options) { o.lines = append(o.lines, lines...) }
 }
@@ -120,6 +120,7 @@ func (s *Server) configure(o options) error {
 		"appendonly no",
 		"maxmemory-policy noeviction",
 		"enable-debug-command yes",
+		"repl-diskless-sync-delay 0",
 	}
 	if o.password != "" {
 		lines = append(lines, "requirepass "+strconv.Quote(o.password))

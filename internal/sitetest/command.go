@@ -37,11 +37,11 @@ type Ran struct {
 	Out, Errors string
 }
 
-// Run runs caddy stockgate with these arguments, in this process unless it would load a
-// configuration: there is one Caddy in a process.
+// Run runs caddy stockgate with these arguments: in this process, but for the demo, which runs a Caddy
+// of its own. There is one Caddy in a process.
 func Run(t *testing.T, stdin string, args ...string) Ran {
 	t.Helper()
-	if slices.Contains(args, "--config") || slices.Contains(args, "demo") {
+	if slices.Contains(args, "demo") {
 		return Process(t, stdin, args...)
 	}
 	root := &cobra.Command{Use: "caddy", SilenceUsage: true}

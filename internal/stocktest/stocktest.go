@@ -327,7 +327,7 @@ func Prefix(s string) lists.Entry {
 func Replica(t testing.TB, s *redistest.Server) *redistest.Server {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(s.Addr())
-	r := redistest.Start(t, redistest.Config("replicaof "+host+" "+port, "repl-diskless-sync-delay 0"))
+	r := redistest.Start(t, redistest.Config("replicaof "+host+" "+port))
 	c := s.Client()
 	Eventually(t, "a replica that follows", func() bool {
 		info, err := c.Info(Soon(t), "replication").Result()

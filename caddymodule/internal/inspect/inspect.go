@@ -2,7 +2,11 @@
 // nothing for tests. The package that a function looks into sets it; only tests call it.
 package inspect
 
-import "github.com/stockgate/stockgate/fastpath"
+import (
+	"time"
+
+	"github.com/stockgate/stockgate/fastpath"
+)
 
 var (
 	// OpenLists returns the lists that any current configuration has open, by pool key. Set by
@@ -15,6 +19,10 @@ var (
 	// more, as when its last configuration ends. Set by edgeruntime.
 	InFlight func(runtime any) int
 	Shut     func(runtime any)
+	// AgeEdge and AgeLists make Redis's last answer to an *edgeruntime.Runtime, and to all lists in
+	// Redis, older, as if so much time had passed since. Set by edgeruntime and accesslist.
+	AgeEdge  func(runtime any, by time.Duration)
+	AgeLists func(by time.Duration)
 	// Forget drops what the edge of an *edgeruntime.Runtime keeps for a failover of Redis. Set by
 	// edgeruntime.
 	Forget func(runtime any)

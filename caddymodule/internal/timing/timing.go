@@ -1,0 +1,62 @@
+// Package timing has times by which gates and edges work and that no configuration sets. A test of a
+// running Caddy sets others where it would wait for them, or race with them on a slow machine.
+package timing
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+var (
+	// Turn is how long an edge has the turn of an order that waits for the shop.
+	Turn = usually(3 * time.Second)
+	// BetweenTries is how long an edge keeps the turn of an order that did not reach its gate. It is
+	// shorter than a turn lasts.
+	BetweenTries = usually(time.Second)
+	// SessionWait is how long a request waits for the others of its session.
+	SessionWait = usually(5 * time.Second)
+	// CheckRedis is how often an edge looks at Redis's settings and at what all edges share.
+	CheckRedis = usually(5 * time.Second)
+	// Overview is the age at which the overview of a quickly read sale is read again, and the pause
+	// before a failed read is retried.
+	Overview = usually(time.Second)
+	// ListFile is how often the file of a list is checked for changes.
+	ListFile = usually(2 * time.Second)
+)
+
+// Time is one of these times. It is safe for concurrent use.
+type Time struct{ now atomic.Int64 }
+
+var instead atomic.Pointer[func(time.Duration, func())]
+
+// After calls do in a goroutine of its own when a time has passed.
+func After(wait time.Duration, do func()) {
+	if get := instead.Load(); get != nil {
+		(*get)(wait, do)
+		return
+	}
+	time.AfterFunc(wait, do)
+}
+
+// InsteadOfAfter has get called with what After is called with; nil: not any more. Only tests call it.
+func InsteadOfAfter(get func(wait time.Duration, do func())) {
+	if get == nil {
+		instead.Store(nil)
+		return
+	}
+	instead.Store(&get)
+}
+
+func usually(d time.Duration) *Time {
+	t := new(Time)
+	t.Set(d)
+	return t
+}
+
+// Now is the time that counts.
+func (t *Time) Now() time.Duration { return time.Duration(t.now.Load()) }
+
+// Set sets another time, and returns the one before. Only tests call it.
+func (t *Time) Set(d time.Duration) (before time.Duration) {
+	return time.Duration(t.now.Swap(int64(d)))
+}
