@@ -203,7 +203,7 @@ func TestEveryAlertFires(t *testing.T) {
 			sitetest.Do[any](s, "PUT", "/stockgate/sales/double11?new=1", sitetest.SaleFile)
 			sitetest.Do[any](s, "POST", "/stockgate/sales/double11/open", "")
 		}},
-		{"StockgateRedisErrors", server.Stop, `stockgate_redis_errors_total{during="watch"} ([2-9]|[1-9]\d)`, nil},
+		{"StockgateRedisErrors", server.Stop, `stockgate_redis_errors_total{during="watch"} ` + more(healthy.values[`stockgate_redis_errors_total{during="watch"}`]), nil},
 		{"StockgateNotReady", silence, `stockgate_ready 0`, nil},
 		{"StockgateDegraded", func() {}, `stockgate_degraded{part="view"} 1`, nil},
 	}
@@ -231,6 +231,15 @@ func TestEveryAlertFires(t *testing.T) {
 			t.Errorf("no test makes the cause of %s", alert)
 		}
 	}
+}
+
+// more is a pattern for a count that is larger than it was by two at least.
+func more(than float64) string {
+	var counts []string
+	for n := range 100 {
+		counts = append(counts, fmt.Sprint(than+2+float64(n)))
+	}
+	return "(" + strings.Join(counts, "|") + ")"
 }
 
 // usedByRules has the names of the metrics that rules use.

@@ -21,6 +21,11 @@ func aboutHolds(d *doc) {
 	d.all("caddy stockgate holds")
 }
 
+func runAlerts(d *doc) {
+	aboutHolds(d)
+	d.all("caddy stockgate queue drain")
+}
+
 func runCapacity(d *doc) {
 	for _, c := range d.lines { // TestExamplesOfDocs in package capacity compares what they print
 		d.run(c.line)

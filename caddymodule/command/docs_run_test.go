@@ -9,7 +9,7 @@ import (
 
 // scenarios make what the commands of a page are about, and run them.
 var scenarios = map[string]func(*doc){
-	"docs/alerts.md":    aboutHolds,
+	"docs/alerts.md":    runAlerts,
 	"docs/api.md":       runAPI,
 	"docs/capacity.md":  runCapacity,
 	"docs/carts.md":     aboutHolds,
