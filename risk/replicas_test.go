@@ -224,15 +224,19 @@ func TestALossyFailover(t *testing.T) {
 // first one it is.
 func TestWithoutAReplica(t *testing.T) {
 	p := &pair{t: t, primary: redistest.Start(t)}
-	stocktest.Load(t, stocktest.OpenStore(t, stocktest.Options(p.primary)), stocktest.OpenSale("s", 1000))
+	stocktest.Load(t, stocktest.OpenStore(t, stocktest.Options(p.primary)), stocktest.OpenSale("s", 100_000))
 	e := p.edge(edge.Options{})
 	for i := range 4 {
 		stocktest.MustHold(t, e, fmt.Sprint("r", i), "Ann", 2)
 		p.is(e, 0)
 	}
 	p.replica = stocktest.Replica(t, p.primary)
-	stocktest.Eventually(t, "a heartbeat that waits for the replica", func() bool { return p.calls("wait") > 0 })
-	stocktest.MustHold(t, e, "x", "Ann", 1)
+	n := 0
+	stocktest.Eventually(t, "a heartbeat that waits for the replica", func() bool {
+		n++ // no heartbeat comes where nothing is at risk
+		stocktest.MustHold(t, e, fmt.Sprint("x", n), "Ann", 1)
+		return p.calls("wait") > 0
+	})
 	p.eventually(e, 0) // the replica has it
 	p.replica.Pause()
 	stocktest.MustHold(t, e, "y", "Ann", 1)
