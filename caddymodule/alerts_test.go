@@ -211,7 +211,7 @@ func TestEveryAlertFires(t *testing.T) {
 	tests := []any{firing("StockgateDown", metrics{values: map[string]float64{"up": 1}}, metrics{values: map[string]float64{"up": 0}})}
 	for i, c := range causes {
 		c.cause()
-		if strings.Contains(c.until, "double11") && i < 6 { // overviews are read anew when the journal goes on
+		if strings.Contains(c.until, "double11") && i < 6 { // overviews are read again when the journal goes on
 			sitetest.NewShopper(t, server).Hold(fmt.Sprint("moves", i), "plain", 1, time.Hour)
 		}
 		so := regexp.MustCompile(`(?m)^` + strings.NewReplacer("{", `\{`, "}", `\}`).Replace(c.until))

@@ -173,7 +173,7 @@ func TestFloodsOfNames(t *testing.T) {
 			got := s.Get("/sales/gone/items/gone").Body
 			return got, strings.Contains(got, "sold_out")
 		})
-		for round := 0; ; round++ { // pools, tables and buckets are there after a few
+		for round := 0; ; round++ { // pools, tables and buckets are there after the first, on a busy machine after a few
 			keys, fields := s.inRedis(client)
 			before := live()
 			s.flood(crowd, next, f.request, f.statuses...)
@@ -184,7 +184,7 @@ func TestFloodsOfNames(t *testing.T) {
 			if newKeys-keys > f.keys || newFields-fields > f.fields {
 				t.Errorf("%s: Redis has %d keys and %d fields more", f.name, newKeys-keys, newFields-fields)
 			}
-			if grown <= floodBytes {
+			if round > 0 && grown <= floodBytes {
 				break
 			}
 			if round == floodRounds { // it grows with every name

@@ -1,6 +1,13 @@
 package journal
 
-import "github.com/stockgate/stockgate/record"
+import (
+	"errors"
+
+	"github.com/stockgate/stockgate/record"
+)
+
+// ErrKind is the error of a movement of which EffectOf knows nothing.
+var ErrKind = errors.New("its kind is not known: a newer stockgate has written it, update this one")
 
 // Effect is what movements of a kind do. Those of no effect only tell of something.
 type Effect struct {
@@ -56,8 +63,7 @@ var effects = func() map[string]Effect {
 	return all
 }()
 
-// EffectOf returns what movements of a kind do. False: the kind is not known, a newer stockgate has
-// written it.
+// EffectOf returns what movements of a kind do. False: the kind is not known, see ErrKind.
 func EffectOf(kind string) (Effect, bool) {
 	e, ok := effects[kind]
 	return e, ok

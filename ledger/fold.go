@@ -71,14 +71,13 @@ type folding struct {
 var (
 	ErrNoRecord = errors.New("it has no record of the reservation")
 	errNoWas    = errors.New("it does not name the reservation's previous state")
-	errKind     = errors.New("its kind is not known: a newer stockgate has written it, update this one")
 )
 
 func (f *folding) add(m *journal.Movement) error {
 	effect, known := journal.EffectOf(m.Kind)
 	switch {
 	case !known:
-		return errKind
+		return journal.ErrKind
 	case effect.Stock:
 		for _, l := range m.Lines {
 			c := f.cell(l.Cell)

@@ -82,10 +82,11 @@ func (s *history) contradict(m *journal.Movement, what string) {
 
 // apply adds one movement. A movement gives a reservation's state whatever it was
 // before, so it may be one that the history has already.
-func (s *history) apply(m *journal.Movement) {
-	switch effect, known := journal.EffectOf(m.Kind); {
+func (s *history) apply(m *journal.Movement) error {
+	effect, known := journal.EffectOf(m.Kind)
+	switch {
 	case !known:
-		s.contradict(m, "its kind is not known: a newer stockgate has written it, update this one")
+		return fmt.Errorf("movement %d (%s %s): %w", m.Seq, m.Kind, m.ID, journal.ErrKind)
 	case effect.Stock:
 		s.adjust(m)
 	case effect.Reservation:
@@ -95,6 +96,7 @@ func (s *history) apply(m *journal.Movement) {
 		s.change(m, effect.Enters)
 	}
 	s.seq, s.last = m.Seq, m
+	return nil
 }
 
 // adjust moves stock.

@@ -204,7 +204,9 @@ func (r *run) advance(ctx context.Context, to int64) error {
 			}
 		}
 		for len(r.ahead) > 0 && r.history.seq < to {
-			r.history.apply(&r.ahead[0])
+			if err := r.history.apply(&r.ahead[0]); err != nil {
+				return err
+			}
 			r.ahead = r.ahead[1:]
 		}
 	}

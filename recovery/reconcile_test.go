@@ -12,8 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/stockgate/stockgate/internal/ledgertest"
 	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/recovery"
@@ -370,4 +373,21 @@ func TestBrokenOff(t *testing.T) {
 	}
 	same(t, m.shard(), was)
 	m.agrees(nil)
+}
+
+// What a movement of a later version means is not known: nothing is repaired by the history without it.
+func TestReconcileOfANewerMovement(t *testing.T) {
+	server, s, _ := ledgertest.Drained(t, 5, 2)
+	c, keys := server.Client(), s.Store.Shard().ShardKeys("s")
+	seq, err := c.HIncrBy(ledgertest.Soon(t), keys[shard.MetaKey], "seq", 1).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := &redis.XAddArgs{Stream: keys[shard.JournalKey], ID: fmt.Sprintf("%d-0", seq), Values: []any{"movements", "invented\tr1\t\t\t\ttest\t", "time", "1", "v", "1"}}
+	if err := c.XAdd(ledgertest.Soon(t), entry).Err(); err != nil {
+		t.Fatal(err)
+	}
+	if report, err := recovery.Reconcile(ledgertest.Soon(t), s.Store, nil, "s", recovery.Options{Repair: true}); !errors.Is(err, journal.ErrKind) {
+		t.Errorf("%+v, %v", report, err)
+	}
 }

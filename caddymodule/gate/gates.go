@@ -54,8 +54,8 @@ func (gs *Gates) Stop() {
 	}
 }
 
-// add adds a gate, and warns if its orders wait in the line of another one. A hold has the name of its gate, whose probe asks about it: two gates
-// that probe differently need different names.
+// add adds a gate, and warns if its orders wait in the line of another one. A hold has the name of its
+// gate, whose probe asks about it: two gates that probe differently need different names.
 func (gs *Gates) add(g *Gate) error {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
