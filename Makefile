@@ -29,8 +29,8 @@ SEED ?= $(if $(filter many,$(DRAW)),$(shell date +%Y%m%d),1)
 test: test-needs lint
 	DRAW=$(DRAW) RAPID_SEED=$(SEED) scripts/test
 
-# The same tests, a package at a time, on a machine of a third of the speed: one core, beside two
-# processes that never rest. PACKAGES=./edge tries these.
+# The same tests at a third of the speed: a package on each core, beside two processes that never rest.
+# PACKAGES=./edge tries these; CORES=1 leaves the other cores to other work.
 PACKAGES ?=
 test-slow: test-needs
 	DRAW=$(DRAW) RAPID_SEED=$(SEED) scripts/test-slow $(PACKAGES)
