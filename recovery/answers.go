@@ -97,20 +97,22 @@ func (b *batch) answered(id string, list []*returnEntry, i int) string {
 	if t == nil {
 		return ""
 	}
-	f, sum := fieldsOf(t.text), map[string]int64{}
-	eachPair(f.returned, func(cell string, n int64) { sum[cell] += n })
+	sum := map[string]int64{}
+	for _, l := range t.Returned {
+		sum[l.Cell] += l.Units
+	}
 	for _, later := range list[i+1:] {
 		for _, l := range later.lines {
 			sum[l.Cell] -= l.Units
 		}
 	}
 	var out []record.CellUnits
-	eachPair(f.lines, func(cell string, _ int64) {
-		if sum[cell] > 0 {
-			out = append(out, record.CellUnits{Cell: cell, Units: sum[cell]})
-			delete(sum, cell)
+	for _, l := range t.Lines {
+		if sum[l.Cell] > 0 {
+			out = append(out, record.CellUnits{Cell: l.Cell, Units: sum[l.Cell]})
+			delete(sum, l.Cell)
 		}
-	})
+	}
 	return record.UnitsText(out)
 }
 

@@ -34,14 +34,11 @@ type history struct {
 	contradictions []string
 }
 
-// expected is a reservation in the history. Its state, cause and time of change are
-// separate from its record, because they change without it.
+// expected is a reservation in the history: its record, but for the probes, which no movement has.
 type expected struct {
-	state   record.State
-	changed int64 // ms
-	cause   string
-	text    string // the record, with the state that it had
-	// part: only these and the lines are known, because no movement had the record.
+	record.Record
+	// part: only its state, cause, time of change, buyer and lines are known, because no movement had the
+	// record.
 	part bool
 	seen bool // in Redis
 }
@@ -129,12 +126,14 @@ func (s *history) change(m *journal.Movement, state record.State) {
 	case !s.strict:
 	case m.Kind == "held" && t != nil:
 		s.contradict(m, "it had been reserved before")
-	case t != nil && m.Was != "" && m.Was != t.state:
-		s.contradict(m, fmt.Sprintf("it was %s, and the entry says %s", t.state, m.Was))
+	case t != nil && m.Was != "" && m.Was != t.State:
+		s.contradict(m, fmt.Sprintf("it was %s, and the entry says %s", t.State, m.Was))
 	}
 	switch {
 	case m.Record != nil:
-		s.put(m.ID, &expected{state: m.Record.State, changed: record.MsOf(m.Record.Changed), cause: m.Record.Cause, text: m.Record.Text()})
+		next := &expected{Record: *m.Record}
+		next.Probes = ""
+		s.put(m.ID, next)
 		return
 	case t == nil && state == "":
 		s.contradict(m, "nothing tells of this reservation before")
@@ -143,12 +142,11 @@ func (s *history) change(m *journal.Movement, state record.State) {
 		if s.strict {
 			s.contradict(m, "nothing tells of this reservation before")
 		}
-		r := record.Record{State: state, Changed: m.Time, Cause: record.Plain(m.Cause), Buyer: m.Buyer, Lines: m.Lines}
-		s.put(m.ID, &expected{state: state, changed: record.MsOf(m.Time), cause: r.Cause, text: r.Text(), part: true})
+		s.put(m.ID, &expected{Record: record.Record{State: state, Changed: m.Time, Cause: record.Plain(m.Cause), Buyer: m.Buyer, Lines: m.Lines}, part: true})
 		return
 	}
 	next := *t
-	next.state, next.changed, next.cause = state, record.MsOf(m.Time), record.Plain(m.Cause)
+	next.State, next.Changed, next.Cause = state, m.Time, record.Plain(m.Cause)
 	s.put(m.ID, &next)
 }
 
@@ -166,17 +164,20 @@ func (s *history) put(id string, t *expected) {
 
 // count adds a reservation's share of cells and limits, or subtracts it.
 func (s *history) count(t *expected, sign int64) {
-	column := t.state.Column()
+	column := t.State.Column()
 	if !column.Taken() {
 		return
 	}
-	f := fieldsOf(t.text)
-	eachPair(f.lines, func(cell string, n int64) { *s.cell(cell).Units(column) += sign * n })
-	eachPair(f.returned, func(cell string, n int64) { *s.cell(cell).Units(column) -= sign * n })
-	eachPair(f.charges, func(limit string, n int64) {
+	for _, l := range t.Lines {
+		*s.cell(l.Cell).Units(column) += sign * l.Units
+	}
+	for _, l := range t.Returned {
+		*s.cell(l.Cell).Units(column) -= sign * l.Units
+	}
+	eachPair(t.Charges, func(limit string, n int64) {
 		c := s.limits[limit]
 		c.charged += sign * n
-		if t.state != record.Confirmed {
+		if t.State != record.Confirmed {
 			c.pending += sign * n
 		}
 		if c.charged == 0 && c.pending == 0 && !c.seen {
@@ -185,10 +186,10 @@ func (s *history) count(t *expected, sign int64) {
 		}
 		s.limits[limit] = c
 	})
-	if t.state != record.Held {
+	if t.State != record.Held {
 		return
 	}
-	for field := range strings.FieldsSeq(f.unpaid) {
+	for field := range strings.FieldsSeq(t.Unpaid) {
 		if s.unpaid[field] += sign; s.unpaid[field] == 0 {
 			delete(s.unpaid, field)
 		}
@@ -209,10 +210,9 @@ func (s *history) want(id string, t *expected, on bool) {
 	if s.wants == nil {
 		return
 	}
-	f := fieldsOf(t.text)
-	for _, field := range f.asked() {
+	for _, field := range t.asked() {
 		ids, asked := s.wants[field]
-		if !asked || field == "" {
+		if !asked {
 			continue
 		}
 		if !on {

@@ -116,7 +116,7 @@ func (r *run) openLedger(ctx context.Context) (bool, error) {
 	})
 	if err == nil {
 		err = r.ledger.Reservations(ctx, r.sale, func(l *ledger.Reservation) error {
-			s.put(l.ID, &expected{state: l.State, changed: record.MsOf(l.Changed), cause: l.Cause, text: l.Text()})
+			s.put(l.ID, &expected{Record: l.Record})
 			return nil
 		})
 	}
@@ -182,7 +182,7 @@ func (r *run) openJournal(ctx context.Context, head journal.Head) error {
 		"the beginning of the journal is gone and no ledger has it: redis is compared with its own reservations, and what was deleted before the journal's first entry is not found")
 	for id, text := range r.each(ctx, reservation.PartRecord) {
 		if p, ok := parse(text); ok && p.fields.State != record.Tombstone {
-			s.put(id, &expected{state: p.fields.State, changed: record.MsOf(p.fields.Changed), cause: p.fields.Cause, text: p.text})
+			s.put(id, &expected{Record: *p.fields})
 		}
 	}
 	if r.scanError != nil {

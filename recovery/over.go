@@ -11,14 +11,10 @@ import (
 // over reports whether Redis may have forgotten a reservation by now: its record may be
 // missing, or be a tombstone if the shop has released it again.
 func (t *expected) over(now time.Time) bool {
-	if t.state != record.Released && t.state != record.Expired {
-		return false
+	if t.part && (t.State == record.Released || t.State == record.Expired) { // its deadline is not known
+		return !now.Before(t.Changed.Add(record.EndedFor))
 	}
-	if t.part { // its deadline is not known
-		return !now.Before(record.TimeOf(t.changed).Add(record.EndedFor))
-	}
-	r, err := record.Parse(t.record(""))
-	return err == nil && r.Over(now)
+	return t.Over(now)
 }
 
 // forgotten reports whether a record differs only because Redis may have forgotten the reservation.

@@ -128,20 +128,19 @@ func (r *run) scanBindings(ctx context.Context) {
 			continue // it binds nothing, and what it finds is looked at
 		}
 		seen[maphash.String(seed, field)] = struct{}{}
-		if t := r.history.reservations[text]; t == nil || !t.names(field) || t.rank(field) == record.RankNone {
+		if t := r.history.reservations[text]; t == nil || !t.names(field) || t.BindingRank(field) == record.RankNone {
 			r.suspect(reservation.PartBinding, field)
 		}
 	}
 	for id, t := range r.history.reservations {
-		f := fieldsOf(t.text)
-		_, found := under[key(f.ref, id)]
-		if _, more := under[key(f.ref, "+")]; t.under(f.ref) && f.ref != "" && !found && !more {
-			first, others := (&record.ByName{Ref: f.ref}).Fields()
+		_, found := under[key(t.Ref, id)]
+		if _, more := under[key(t.Ref, "+")]; t.under(t.Ref) && t.Ref != "" && !found && !more {
+			first, others := (&record.ByName{Ref: t.Ref}).Fields()
 			r.suspect(reservation.PartBinding, first)
 			r.suspect(reservation.PartBinding, others)
 		}
-		for _, field := range f.bindings() {
-			if field == "" || t.rank(field) == record.RankNone || record.IsSingleField(field) {
+		for _, field := range t.Fields() {
+			if t.BindingRank(field) == record.RankNone || record.IsSingleField(field) {
 				continue
 			}
 			if _, ok := seen[maphash.String(seed, field)]; !ok {
@@ -165,7 +164,7 @@ func (r *run) scanSets(ctx context.Context) {
 			t := r.history.reservations[id]
 			if t == nil {
 				r.suspect(part, id)
-			} else if p, at := listed(t.state, t.deadline(), t.changed); p != part || !sameScore(score, at) {
+			} else if p, at := listed(&t.Record); p != part || !sameScore(score, at) {
 				r.suspect(part, id)
 			}
 		}
@@ -175,7 +174,7 @@ func (r *run) scanSets(ctx context.Context) {
 			}
 		}
 		for id, t := range r.history.reservations {
-			if p, _ := listed(t.state, 0, 0); p == part && !there[id] {
+			if p, _ := listed(&t.Record); p == part && !there[id] {
 				r.suspect(part, id)
 			}
 		}
