@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/stockgate/stockgate/ledger"
@@ -17,18 +16,6 @@ func (t *expected) asked() []string {
 		fields = append(fields, first, others)
 	}
 	return fields
-}
-
-// eachPair calls yield for each pair of "name n name n …".
-func eachPair(text string, yield func(name string, n int64)) {
-	for text != "" {
-		var name, number string
-		name, text, _ = strings.Cut(text, " ")
-		number, text, _ = strings.Cut(text, " ")
-		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
-			yield(name, n)
-		}
-	}
 }
 
 // record returns a reservation's record as it must be stored, with the count of probes,

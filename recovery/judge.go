@@ -164,7 +164,7 @@ func (b *batch) judgeCell(n reservation.Named, has reservation.Value) *finding {
 	is, readable := parseCell(n.Name, has.Text)
 	want, known := b.history.total(n.Name)
 	switch {
-	case b.history.stock == nil:
+	case !b.history.stockKnown:
 		if !readable {
 			v := b.differs(n, has, nothing, fmt.Sprintf("cell %s in redis is missing or cannot be read", n.Name),
 				"none: nothing else tells its stock. Apply the sale's file under another id, or restore redis", "")
@@ -202,12 +202,12 @@ func (b *batch) cautious(want, is ledger.Cell) ledger.Cell {
 }
 
 func (b *batch) judgeLimit(n reservation.Named, has reservation.Value) *finding {
-	c := b.history.limits[n.Name]
+	c := b.history.totals.Limits[n.Name]
 	want := nothing
-	if c.charged > 0 {
+	if c.Charged > 0 {
 		want = value(limitText(c))
 	}
-	if has == want || windowOver(n.Name, b.seen.Now) {
+	if has == want || record.WindowOver(n.Name, b.seen.Now) {
 		return nil
 	}
 	is := "nothing"
@@ -221,7 +221,7 @@ func (b *batch) judgeLimit(n reservation.Named, has reservation.Value) *finding 
 // judgeUnpaid judges how many unpaid holds a counter has. When its other holds ended is
 // not recorded in movements, and stays.
 func (b *batch) judgeUnpaid(n reservation.Named, has reservation.Value) *finding {
-	held := b.history.unpaid[n.Name]
+	held := b.history.totals.Unpaid[n.Name]
 	is, times, ok := unpaidHolds(has.Text)
 	if has.Found == (held > 0 || times != "") && ok && is == held {
 		return nil

@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"strings"
 	"time"
 
 	"github.com/stockgate/stockgate/record"
@@ -20,13 +19,4 @@ func (t *expected) over(now time.Time) bool {
 // forgotten reports whether a record differs only because Redis may have forgotten the reservation.
 func (b *batch) forgotten(t *expected, has reservation.Value, p parsed, readable bool) bool {
 	return t != nil && (!has.Found || readable && p.fields.State == record.Tombstone) && t.over(b.seen.Now)
-}
-
-// windowOver reports whether the window of a limit is over, by the field that counts it: its
-// counter is no longer read, and may be gone.
-func windowOver(field string, now time.Time) bool {
-	_, rest, _ := strings.Cut(field, "|")
-	window, _, _ := strings.Cut(rest, "|")
-	ends, ok := wholeNumber(window)
-	return ok && ends <= now.UnixMilli()
 }
