@@ -36,8 +36,7 @@ function operations.again(a)
   if o.again >= tonumber(a[9]) then return { 'too_many', o.again } end
   count_shop()
   begin_anew(id, r, 'queued', tonumber(a[4]), tonumber(a[5]), 'again')
-  q.no_shop[id], q.shop[id] = true, nil
-  q.at_shop = math.max(q.at_shop - 1, 0)
+  from_shop(id)
   o.try, o.again, o.taker, o.sent = try, o.again + 1, '-', false
   to_line(id, at_head(o), o, a[7])
   if tonumber(a[8]) > 0 then

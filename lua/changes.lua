@@ -4,6 +4,8 @@
 local STATE, DEADLINE, EXP, CREATED, CHANGED, MODE, BUYER, LINES, CHARGES, CAUSE, VERSION = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 local GUARD, PRINT, KEY_TTL, REF, GATE, RETURNED, PROBES, UNPAID = 12, 13, 14, 15, 16, 17, 18, 19
 local FIELDS = 19
+-- of a limit: what it has counted, how much of that holds have not resolved, and whether there is a counter
+local CHARGED, PENDING, COUNTED = 1, 2, 3
 local numbers = { DEADLINE, EXP, CREATED, CHANGED, VERSION, KEY_TTL }
 
 -- of the stock of a cell
@@ -50,7 +52,6 @@ local function move(name, quantity, from, to)
   changed.cells[name] = true
 end
 
--- a limit is { charged, pending, exists }
 local function parse_limit(text)
   if not text then return { 0, 0, false } end
   local charged, pending = match(text, '^(%d+) (%d+)')
@@ -68,7 +69,7 @@ end
 
 local function write_limit(field, charged, pending)
   local l = limits[field]
-  l[1], l[2], l[3] = math.max(charged, 0), math.max(pending, 0), true
+  l[CHARGED], l[PENDING], l[COUNTED] = math.max(charged, 0), math.max(pending, 0), true
   changed.limits[field] = true
 end
 
@@ -83,7 +84,7 @@ local RECORD = '^' .. string.rep('([^\t]*)\t', FIELDS)
 
 local function parse_record(text)
   local r = { match(text, RECORD) }
-  if not r[1] then return complete(split(text, '([^\t]*)\t')) end -- of an older edge
+  if not r[STATE] then return complete(split(text, '([^\t]*)\t')) end -- of an older edge
   r[DEADLINE], r[EXP], r[CREATED] = tonumber(r[DEADLINE]) or 0, tonumber(r[EXP]) or 0, tonumber(r[CREATED]) or 0
   r[CHANGED], r[VERSION], r[KEY_TTL] = tonumber(r[CHANGED]) or 0, tonumber(r[VERSION]) or 0, tonumber(r[KEY_TTL]) or 0
   return r
@@ -124,9 +125,10 @@ local function text_of(id)
   if type(r) == 'string' then return r end
   local text = texts[id]
   if not text then
-    text = r[1] .. '\t' .. int(r[2]) .. '\t' .. int(r[3]) .. '\t' .. int(r[4]) .. '\t' .. int(r[5]) .. '\t' .. r[6] .. '\t' .. r[7] .. '\t' ..
-      r[8] .. '\t' .. r[9] .. '\t' .. r[10] .. '\t' .. int(r[11]) .. '\t' .. r[12] .. '\t' .. r[13] .. '\t' .. int(r[14]) .. '\t' ..
-      r[15] .. '\t' .. r[16] .. '\t' .. r[17] .. '\t' .. r[18] .. '\t' .. r[19] .. '\t'
+    text = r[STATE] .. '\t' .. int(r[DEADLINE]) .. '\t' .. int(r[EXP]) .. '\t' .. int(r[CREATED]) .. '\t' .. int(r[CHANGED]) .. '\t' ..
+      r[MODE] .. '\t' .. r[BUYER] .. '\t' .. r[LINES] .. '\t' .. r[CHARGES] .. '\t' .. r[CAUSE] .. '\t' .. int(r[VERSION]) .. '\t' ..
+      r[GUARD] .. '\t' .. r[PRINT] .. '\t' .. int(r[KEY_TTL]) .. '\t' .. r[REF] .. '\t' .. r[GATE] .. '\t' ..
+      r[RETURNED] .. '\t' .. r[PROBES] .. '\t' .. r[UNPAID] .. '\t'
     texts[id] = text
   end
   return text

@@ -26,7 +26,7 @@
 local function charge_again(charges)
   for _, charge in ipairs(charges) do
     local l = read_limit(charge[1])
-    write_limit(charge[1], l[1] + charge[2], l[2])
+    write_limit(charge[1], l[CHARGED] + charge[2], l[PENDING])
   end
 end
 

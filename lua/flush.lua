@@ -52,11 +52,11 @@ end
 local function flush()
   for name in pairs(changed.cells) do
     local c = cells[name]
-    changed.cells[name] = c and int(c[1]) .. ' ' .. int(c[2]) .. ' ' .. int(c[3]) .. ' ' .. int(c[4]) .. ' ' .. int(c[5])
+    changed.cells[name] = c and cell_text(c)
   end
   for field in pairs(changed.limits) do
     local l = limits[field]
-    changed.limits[field] = l[1] > 0 and int(l[1]) .. ' ' .. int(l[2])
+    changed.limits[field] = l[CHARGED] > 0 and int(l[CHARGED]) .. ' ' .. int(l[PENDING])
   end
   for id in pairs(changed.records) do changed.records[id] = records[id] and text_of(id) end
   for field in pairs(changed.bindings) do changed.bindings[field] = bindings[field] end

@@ -9,9 +9,8 @@
 local function leave_shop(id)
   if not shard.queue then return end
   load_queue_state()
-  if q.shop[id] or not q.no_shop[id] and call('ZSCORE', KEYS[16], id) then
-    q.no_shop[id], q.shop[id] = true, nil
-    q.at_shop = math.max(q.at_shop - 1, 0)
+  if counts_at_shop(id) then
+    from_shop(id)
     dirty = true
   end
 end

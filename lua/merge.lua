@@ -58,7 +58,7 @@ function operations.merge(a)
     for _, line in ipairs(lines) do move(line[1], line[2], AVAILABLE, columns[state]) end
     for _, charge in ipairs(pairs_of(r[CHARGES])) do
       local l = read_limit(charge[1])
-      write_limit(charge[1], l[1] + charge[2], l[2] + (state == 'confirmed' and 0 or charge[2]))
+      write_limit(charge[1], l[CHARGED] + charge[2], l[PENDING] + (state == 'confirmed' and 0 or charge[2]))
     end
   end
   if state == 'held' then hold_unpaid(r) end

@@ -54,7 +54,7 @@ function operations.movein(a)
     local field, amount = a[k + 2 * i - 1], tonumber(a[k + 2 * i])
     charges[i] = field .. ' ' .. int(amount)
     local l = read_limit(field)
-    write_limit(field, l[1] + amount, l[2])
+    write_limit(field, l[CHARGED] + amount, l[PENDING])
   end
   for _, line in ipairs(lines) do move(line[1], line[2], AVAILABLE, CONFIRMED) end
   local r = complete({ 'confirmed', shard.time, shard.time, shard.time, shard.now, a[4], a[2], concat(words, ' '), concat(charges, ' '), plain(a[3]), shard.version })

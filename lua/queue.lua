@@ -143,6 +143,22 @@ local function to_shop(id, score)
   q.shop[id], q.no_shop[id] = score, nil
 end
 
+local function from_shop(id)
+  q.no_shop[id], q.shop[id] = true, nil
+  q.at_shop = math.max(q.at_shop - 1, 0)
+end
+
+-- counts_at_shop says whether an order counts as one that the shop has, or is about to get
+local function counts_at_shop(id) return q.shop[id] or not q.no_shop[id] and call('ZSCORE', KEYS[16], id) end
+
+local function from_line(id)
+  q.no_line[id], q.line[id] = true, nil
+  q.waiting = math.max(q.waiting - 1, 0)
+end
+
+-- stands_in_line says whether an order has a place in the line
+local function stands_in_line(id) return q.line[id] or not q.no_line[id] and call('ZSCORE', KEYS[14], id) end
+
 -- count_shop counts the order of a held hold of which the line knows nothing. Without an id it counts
 -- all, also those of this call, where no order has come to a queue yet: the sale was rebuilt, or its
 -- gate has just got one.
@@ -217,8 +233,7 @@ local function before_numbers(ms) return ms - BEYOND_ARRAYS / 10 end
 
 -- back_to_line lets an order wait again that had a turn
 local function back_to_line(id, o)
-  q.no_shop[id], q.shop[id] = true, nil
-  q.at_shop = math.max(q.at_shop - 1, 0)
+  from_shop(id)
   o.taker = '-'
   q.line[id], q.no_line[id] = at_head(o), nil
   q.waiting = q.waiting + 1
@@ -238,8 +253,8 @@ local function aside() return call('ZCOUNT', KEYS[14], int(ASIDE / 2), '+inf') e
 
 -- listed says whether the keys have an order that waits, or has a turn, where it belongs
 local function listed(id, o)
-  if o.taker == '-' then return q.line[id] or not q.no_line[id] and call('ZSCORE', KEYS[14], id) end
-  return q.shop[id] or not q.no_shop[id] and call('ZSCORE', KEYS[16], id)
+  if o.taker == '-' then return stands_in_line(id) end
+  return counts_at_shop(id)
 end
 
 -- drop_rest drops what is left of an order that cannot be read any more
@@ -247,15 +262,7 @@ local function drop_rest(id)
   local size = call('HSTRLEN', KEYS[15], 'p|' .. id)
   if size > 0 then set_bytes(q.bytes - size) end
   q.orders[id], q.orders['p|' .. id] = false, false
-  if q.line[id] or not q.no_line[id] and call('ZSCORE', KEYS[14], id) then
-    q.no_line[id], q.line[id] = true, nil
-    q.waiting = math.max(q.waiting - 1, 0)
-  end
-end
-
-local function from_line(id)
-  q.no_line[id], q.line[id] = true, nil
-  q.waiting = math.max(q.waiting - 1, 0)
+  if stands_in_line(id) then from_line(id) end
 end
 
 -- drop_packed forgets what was to be sent
@@ -271,10 +278,7 @@ end
 local function wait_again(id, r, home, gate, packed)
   count_shop()
   drop_rest(id)
-  if q.shop[id] or not q.no_shop[id] and call('ZSCORE', KEYS[16], id) then
-    q.no_shop[id], q.shop[id] = true, nil
-    q.at_shop = math.max(q.at_shop - 1, 0)
-  end
+  if counts_at_shop(id) then from_shop(id) end
   local o = { home = home, try = 0, size = 0, again = 0, since = r[CHANGED], number = before_numbers(r[CHANGED]), taker = '-', gate = gate }
   to_line(id, at_head(o), o, packed)
   changed.meta.queue, shard.queue, dirty = '1', true, true
@@ -292,8 +296,5 @@ local function leave_queue(id)
   elseif q.orders[id] == nil and call('HEXISTS', KEYS[15], id) == 1 then -- this call has not dropped it
     drop_rest(id)
   end
-  if q.shop[id] or (not o or o.taker ~= '-') and call('ZSCORE', KEYS[16], id) then
-    q.no_shop[id], q.shop[id] = true, nil
-    q.at_shop = math.max(q.at_shop - 1, 0)
-  end
+  if q.shop[id] or (not o or o.taker ~= '-') and counts_at_shop(id) then from_shop(id) end
 end

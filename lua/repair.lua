@@ -54,7 +54,7 @@ local function put_limit(name, now, found, wanted)
     l = parse_limit(wanted)
   end
   limits[name] = l
-  write_limit(name, l[1], l[2])
+  write_limit(name, l[CHARGED], l[PENDING])
   return true
 end
 

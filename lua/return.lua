@@ -76,7 +76,7 @@ local function give_back_part(r, order, units, left)
       if count == 'units' then taken[field] = (taken[field] or 0) + back end
     end
     local l = read_limit(field)
-    if back > 0 and l[3] then write_limit(field, l[1] - back, l[2]) end
+    if back > 0 and l[COUNTED] then write_limit(field, l[CHARGED] - back, l[PENDING]) end
     if amount > back then words[#words + 1] = field .. ' ' .. int(amount - back) end
   end
   r[CHARGES] = table.concat(words, ' ')

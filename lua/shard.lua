@@ -179,3 +179,8 @@ local function parse_cell(text)
   local stock, available, held, in_doubt, confirmed = match(text, '^(%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+)')
   return { tonumber(stock), tonumber(available), tonumber(held), tonumber(in_doubt), tonumber(confirmed) }
 end
+
+-- cell_text is a cell as it is kept
+local function cell_text(c)
+  return int(c[STOCK]) .. ' ' .. int(c[AVAILABLE]) .. ' ' .. int(c[HELD]) .. ' ' .. int(c[IN_DOUBT]) .. ' ' .. int(c[CONFIRMED])
+end

@@ -135,7 +135,7 @@ end
 local function give_back(r, pending)
   for _, charge in ipairs(pairs_of(r[CHARGES])) do
     local l = read_limit(charge[1])
-    if l[3] then write_limit(charge[1], l[1] - charge[2], l[2] - (pending and charge[2] or 0)) end
+    if l[COUNTED] then write_limit(charge[1], l[CHARGED] - charge[2], l[PENDING] - (pending and charge[2] or 0)) end
   end
 end
 
@@ -143,7 +143,7 @@ end
 local function settle_charges(charges)
   for _, charge in ipairs(pairs_of(charges)) do
     local l = read_limit(charge[1])
-    if l[3] then write_limit(charge[1], l[1], l[2] - charge[2]) end
+    if l[COUNTED] then write_limit(charge[1], l[CHARGED], l[PENDING] - charge[2]) end
   end
 end
 
@@ -227,7 +227,7 @@ local function hold_again(id, old, most_margin)
   for _, line in ipairs(pairs_of(r[LINES])) do move(line[1], line[2], AVAILABLE, HELD) end
   for _, charge in ipairs(pairs_of(r[CHARGES])) do
     local l = read_limit(charge[1])
-    write_limit(charge[1], l[1] + charge[2], l[2] + charge[2])
+    write_limit(charge[1], l[CHARGED] + charge[2], l[PENDING] + charge[2])
   end
   hold_unpaid(r)
   write_record(id, r)

@@ -163,7 +163,7 @@ function operations.turn(a)
       over[#over + 1] = id
       turns = turns - 1
     elseif not o then
-      if not q.no_shop[id] then q.no_shop[id], q.at_shop = true, math.max(q.at_shop - 1, 0) end -- else this call has ended it
+      if not q.no_shop[id] then from_shop(id) end -- else this call has ended it
       turns = turns - 1
     end
   end

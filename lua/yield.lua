@@ -32,8 +32,7 @@ function operations.yield(a)
     end
   else
     begin_anew(id, r, 'queued', tonumber(a[5]), tonumber(a[6]), 'unsent')
-    q.no_shop[id], q.shop[id] = true, nil
-    q.at_shop = math.max(q.at_shop - 1, 0)
+    from_shop(id)
     o.taker, o.sent = '-', false
     to_line(id, at_head(o), o, packed)
   end
