@@ -15,6 +15,11 @@
 --         comes late changes nothing
 --         { 'too_many', times }  it was put off as often as it may be
 --         { 'conflict', state } { 'not_found' } { 'restoring' }
+--
+-- uses anew.lua: begin_anew
+-- uses changes.lua: CHANGED, MODE, STATE, changed, not_found, operations, read_record, reads, want_reservation
+-- uses queue.lua: at_head, before_numbers, count_shop, from_shop, listed, load_queue_state, q, read_order, to_line, wait_again
+-- uses shard.lua: int, shard
 
 reads.again = want_reservation
 

@@ -1,5 +1,7 @@
 -- changes.lua: what operations read of a shard, and what they note for flush.lua to
 -- write. It comes after shard.lua, where the layout is.
+--
+-- uses shard.lua: ADJUSTMENTS_KEY, BINDINGS_KEY, CELLS_KEY, DEADLINES_KEY, IN_DOUBT_KEY, LIMITS_KEY, RECORDS_KEY, RETURNS_KEY, TOMBSTONES_KEY, UNBACKED_KEY, UNPAID_KEY, call, cells, find, int, limits, match, parse_cell, records, shard
 
 local STATE, DEADLINE, EXP, CREATED, CHANGED, MODE, BUYER, LINES, CHARGES, CAUSE, VERSION = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 local GUARD, PRINT, KEY_TTL, REF, GATE, RETURNED, PROBES, UNPAID = 12, 13, 14, 15, 16, 17, 18, 19
@@ -13,7 +15,8 @@ local MAX_UNITS = 1e12
 
 -- the keys by the names that operations use
 local part_keys = {
-  cell = 2, limit = 3, record = 4, deadlines = 5, in_doubt = 6, unbacked = 7, tombstones = 8, adjustment = 9, binding = 11, ['return'] = 12, unpaid = 13,
+  cell = CELLS_KEY, limit = LIMITS_KEY, record = RECORDS_KEY, deadlines = DEADLINES_KEY, in_doubt = IN_DOUBT_KEY, unbacked = UNBACKED_KEY,
+  tombstones = TOMBSTONES_KEY, adjustment = ADJUSTMENTS_KEY, binding = BINDINGS_KEY, ['return'] = RETURNS_KEY, unpaid = UNPAID_KEY,
 }
 
 local operations = {}
@@ -38,7 +41,7 @@ end
 local function read_cell(name)
   local c = cells[name]
   if c == nil then
-    c = parse_cell(call('HGET', KEYS[2], name))
+    c = parse_cell(call('HGET', KEYS[CELLS_KEY], name))
     cells[name] = c
   end
   return c
@@ -61,7 +64,7 @@ end
 local function read_limit(field)
   local l = limits[field]
   if not l then
-    l = parse_limit(call('HGET', KEYS[3], field))
+    l = parse_limit(call('HGET', KEYS[LIMITS_KEY], field))
     limits[field] = l
   end
   return l
@@ -94,7 +97,7 @@ end
 local function read_record(id)
   local r = records[id]
   if r == nil then
-    r = call('HGET', KEYS[4], id)
+    r = call('HGET', KEYS[RECORDS_KEY], id)
     records[id] = r
   end
   if r and type(r) == 'string' then

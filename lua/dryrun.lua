@@ -15,6 +15,10 @@
 --   0     the shop did not sell it
 --   1     the shop sold it
 --   past  the shop sold it, and the edge itself would have refused it
+--
+-- uses shard.lua: AVAILABLE, call, cells, int, match, shard
+
+local SHADOW_KEY = 18
 
 local counts, added, orders = {}, {}, {}
 local at -- behind which places of ARGV the columns are
@@ -23,7 +27,7 @@ local charges -- charged of reserve.lua
 local function read_counts(list)
   for i = 1, #list, 1000 do
     local last = math.min(i + 999, #list)
-    for j, n in ipairs(call('HMGET', KEYS[18], unpack(list, i, last))) do counts[list[i + j - 1]] = tonumber(n or '0') end
+    for j, n in ipairs(call('HMGET', KEYS[SHADOW_KEY], unpack(list, i, last))) do counts[list[i + j - 1]] = tonumber(n or '0') end
   end
 end
 
@@ -103,8 +107,8 @@ local function decide(i, t, f, refusal)
 end
 
 local function write()
-  for field, n in pairs(added) do call('HINCRBY', KEYS[18], field, int(n)) end
-  for _, field in ipairs(orders) do call('HSET', KEYS[18], field, 1) end
+  for field, n in pairs(added) do call('HINCRBY', KEYS[SHADOW_KEY], field, int(n)) end
+  for _, field in ipairs(orders) do call('HSET', KEYS[SHADOW_KEY], field, 1) end
 end
 
 local dry_run = { begin = begin, known = known, decide = decide, write = write }

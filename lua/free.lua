@@ -4,6 +4,11 @@
 -- a[1]  id  reservation id
 --
 -- Returns { 'ok', state } { 'not_found' } { 'restoring' }
+--
+-- uses bindings.lua: is_key, unbind
+-- uses changes.lua: GUARD, MODE, STATE, dirty, not_found, operations, read_record, reads, want_reservation
+-- uses queue.lua: counts_at_shop, from_shop, load_queue_state
+-- uses shard.lua: shard
 
 -- leave_shop makes room at the shop, which has answered an order and decides later
 local function leave_shop(id)

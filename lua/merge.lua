@@ -7,6 +7,12 @@
 -- Returns { 'ok', state, merged }: the state that holds now; merged: 1 when it was not here.
 --         Without its units what was confirmed is unbacked now, and a hold is expired. What
 --         came back of it has not come back yet.
+--
+-- uses bindings.lua: bind, bind_again, bound_to, is_key, list_under, note_end, ref_field
+-- uses changes.lua: BUYER, CAUSE, CHANGED, CHARGED, CHARGES, CREATED, DEADLINE, EXP, GUARD, LINES, MODE, PENDING, REF, RETURNED, STATE, move, operations, pairs_of, parse_record, read_limit, read_record, reads, text_of, want_reservation, write_journal, write_limit, write_record
+-- uses queue.lua: count_shop, leave_queue, load_queue_state
+-- uses shard.lua: AVAILABLE, shard
+-- uses states.lua: all_available, change_state, columns, give_back, hold_unpaid, index, unindex
 
 -- go_on brings a held hold to where it was: it has a later deadline, or its order was sent or waits
 -- again, see anew.lua, and the line learns of it as of one that was merged.

@@ -14,6 +14,9 @@
 --         { 'unknown', i }         there is no cell of the i-th line
 --         { 'short', i, available } it has not as many units left
 --         { 'no_sale' }
+--
+-- uses changes.lua: BUYER, CHARGED, LINES, PENDING, STATE, complete, move, notice, operations, plain, read_cell, read_limit, read_record, reads, text_of, want, want_cell, want_reservation, wanted_limits, write_journal, write_limit, write_record
+-- uses shard.lua: AVAILABLE, CONFIRMED, concat, int, shard
 
 local function movein_lines(a)
   local lines, words, k = {}, {}, 6

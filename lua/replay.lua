@@ -5,6 +5,12 @@
 -- is taken off, then what it takes now is added. Movement.Apply of package journal does the same in Go.
 -- Where earlier movements are missing, a movement may not follow from what is here. The journal
 -- then gets it as it follows, or as missing too: what it tells must add up.
+--
+-- uses bindings.lua: bind, bind_again, bound_to, is_key, list_under, note_end, ref_field, unbind, unlist_under
+-- uses changes.lua: CAUSE, CHANGED, CHARGED, CHARGES, DEADLINE, FIELDS, GUARD, LINES, MODE, PENDING, REF, RETURNED, STATE, changed, dirty, notice, pairs_of, parse_record, plain, read_cell, read_limit, read_record, write_limit, write_record
+-- uses queue.lua: SENT, count_shop, leave_queue, load_queue_state, to_shop
+-- uses shard.lua: AVAILABLE, STOCK, concat, int, match, records, shard
+-- uses states.lua: columns, count_unpaid, hold_unpaid, index, swapped, unindex
 
 -- what a movement of each kind does, as journal/kinds.go has it: the state that a reservation enters, a
 -- change of stock, or of a sale's status. opaque: more than the journal tells

@@ -59,6 +59,11 @@
 --         { 'schema', schema }             a newer edge has changed the layout: nothing was touched
 --         { 'restoring' }                  half of the shard is missing: nothing was touched
 --         { 'fenced' }                     see fence.lua: nothing was touched
+--
+-- uses shard.lua: AVAILABLE, BINDINGS_KEY, CELLS_KEY, DEADLINES_KEY, HELD, JOURNAL_KEY, LIMITS_KEY, META_KEY, RECORDS_KEY, UNPAID_KEY, bindings, call, cell_text, cells, closed_answer, concat, fenced, int, match, parse_cell, records, shard, time
+-- uses verdicts.lua: limits_verdict, read_profile, stock_verdict, unpaid_verdict
+
+local SHADOW_KEY = 18
 
 local ARGV, KEYS = ARGV, KEYS
 local earliest, n, k = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[9])
@@ -135,8 +140,8 @@ local function read(key, list, first, last)
   return all
 end
 
-local kept = read(KEYS[4], ARGV, ids_at + 1, ids_at + n)
-local guarded = read(KEYS[11], ARGV, guards_at + 1, guards_at + n)
+local kept = read(KEYS[RECORDS_KEY], ARGV, ids_at + 1, ids_at + n)
+local guarded = read(KEYS[BINDINGS_KEY], ARGV, guards_at + 1, guards_at + n)
 
 -- the fields of refs, see bindings.lua: of the buyer, and of the first reservation
 local refs, own_fields, first_fields = {}, {}, {}
@@ -146,17 +151,17 @@ if with_refs then
     refs[i] = string.sub(ARGV[refs_at + i], 3)
     own_fields[i], first_fields[i] = 'b|' .. ARGV[buyers_at + i] .. '|' .. refs[i], 'r|' .. refs[i]
   end
-  owned, named = read(KEYS[11], own_fields, 1, n), read(KEYS[11], first_fields, 1, n)
+  owned, named = read(KEYS[BINDINGS_KEY], own_fields, 1, n), read(KEYS[BINDINGS_KEY], first_fields, 1, n)
 end
-local counted = read(KEYS[3], ARGV, fields_at + 1, owed_at)
-local owing = read(KEYS[13], ARGV, owed_at + 1, #ARGV)
-for i, text in ipairs(read(KEYS[2], wanted, 1, #wanted)) do cells[wanted[i]] = parse_cell(text) end
+local counted = read(KEYS[LIMITS_KEY], ARGV, fields_at + 1, owed_at)
+local owing = read(KEYS[UNPAID_KEY], ARGV, owed_at + 1, #ARGV)
+for i, text in ipairs(read(KEYS[CELLS_KEY], wanted, 1, #wanted)) do cells[wanted[i]] = parse_cell(text) end
 local unpaid = {} -- counters of unpaid holds, by their fields
 local parse_unpaid, unpaid_text, counting, prune
 if owing[1] ~= nil then parse_unpaid, unpaid_text, counting, prune = load_unpaid() end
 local charged, pending = {}, {} -- by a limit's field; pending is the part of charged that holds have not resolved
 local dry_run
-if KEYS[18] then
+if KEYS[SHADOW_KEY] then
   dry_run = load_dry_run()
   dry_run.begin(wanted, charged, pending, counted, n, { ids = ids_at, guards = guards_at, refs = with_refs and refs_at, buyers = buyers_at, rests = rests_at,
     fields = fields_at, owed = owed_at })
@@ -346,21 +351,21 @@ if moved > 0 then
     end
   end
   -- what can fail comes before the first write: of the keys only this one was not read
-  call('ZCARD', KEYS[5])
+  call('ZCARD', KEYS[DEADLINES_KEY])
   -- the journal first, because Redis refuses a repeated sequence number there
-  call('XADD', KEYS[10], int(seq) .. '-0', 'v', '1', 'time', int(now), 'movements', concat(movements))
-  many('HSET', KEYS[2], to_cells)
-  many('HSET', KEYS[3], to_limits)
-  many('HSET', KEYS[4], to_records)
-  many('ZADD', KEYS[5], to_deadlines)
-  many('HDEL', KEYS[11], freed)
-  many('HSET', KEYS[11], to_bindings)
-  many('HSET', KEYS[13], to_unpaid)
-  if queue and queue.write(many) and not shard.queue then call('HSET', KEYS[1], 'queue', '1', 'schema', ARGV[1]) end
+  call('XADD', KEYS[JOURNAL_KEY], int(seq) .. '-0', 'v', '1', 'time', int(now), 'movements', concat(movements))
+  many('HSET', KEYS[CELLS_KEY], to_cells)
+  many('HSET', KEYS[LIMITS_KEY], to_limits)
+  many('HSET', KEYS[RECORDS_KEY], to_records)
+  many('ZADD', KEYS[DEADLINES_KEY], to_deadlines)
+  many('HDEL', KEYS[BINDINGS_KEY], freed)
+  many('HSET', KEYS[BINDINGS_KEY], to_bindings)
+  many('HSET', KEYS[UNPAID_KEY], to_unpaid)
+  if queue and queue.write(many) and not shard.queue then call('HSET', KEYS[META_KEY], 'queue', '1', 'schema', ARGV[1]) end
   -- from now on an edge that does not know these counters leaves the shard alone
-  if to_unpaid[1] and shard.schema < tonumber(ARGV[1]) then call('HSET', KEYS[1], 'schema', ARGV[1]) end
-  call('HSET', KEYS[1], 'seq', int(seq), 'clock', int(now))
+  if to_unpaid[1] and shard.schema < tonumber(ARGV[1]) then call('HSET', KEYS[META_KEY], 'schema', ARGV[1]) end
+  call('HSET', KEYS[META_KEY], 'seq', int(seq), 'clock', int(now))
 end
-if shard.lead_changed then call('HSET', KEYS[1], 'lead', string.format('%.0f', shard.lead)) end
+if shard.lead_changed then call('HSET', KEYS[META_KEY], 'lead', string.format('%.0f', shard.lead)) end
 out[3] = seq
 return out

@@ -21,6 +21,13 @@
 --                                this buyer and ref, under an idempotency key, or is about to end
 --         { 'at_shop' }          a request of it, or the same one, is still being answered
 --         { 'not_found' } { 'restoring' }
+--
+-- uses bindings.lua: bind, bound_by_ref, bound_to, buyer_ref, is_key, list_under, live_under, named_by, read_binding
+-- uses changes.lua: BUYER, CHANGED, CHARGED, CHARGES, COUNTED, CREATED, DEADLINE, EXP, GUARD, LINES, MODE, PENDING, PRINT, REF, STATE, UNPAID, changed, complete, move, not_found, operations, pairs_of, parse_record, read_cell, read_limit, read_record, reads, text_of, want, wanted_records, write_journal, write_limit, write_record
+-- uses shard.lua: AVAILABLE, HELD, closed_answer, concat, find, int, shard, time
+-- uses states.lua: change_state, give_back, index, read_unpaid, swapped
+-- uses unpaid.lua: counting, prune
+-- uses verdicts.lua: limits_verdict, read_profile, stock_verdict, unpaid_verdict
 
 function reads.swap(a)
   want(wanted_records, a[1])

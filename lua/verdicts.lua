@@ -8,6 +8,8 @@
 --         { 'window', now } { 'limit', i } { 'pending', i } { 'unpaid', wait }
 --         { 'unknown', i } { 'sold_out', i, available, left, seq } { 'all_held', i, available, left, seq }
 --         as in reserve.lua
+--
+-- uses shard.lua: AVAILABLE, HELD, IN_DOUBT, concat, match, shard, time
 
 -- read_profile takes apart what attempts have in common, see reserve.lua
 local function read_profile(text)

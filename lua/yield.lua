@@ -10,6 +10,11 @@
 -- a[7]  gate     from now on only an edge that has a gate with this print can send it; absent: as before
 --
 -- Returns { 'ok', try } { 'conflict', state } it has not the turn; { 'not_found' } { 'restoring' }
+--
+-- uses anew.lua: begin_anew
+-- uses changes.lua: MODE, STATE, dirty, not_found, operations, read_record, reads, want_reservation
+-- uses queue.lua: at_head, back_to_line, from_shop, load_queue_state, q, read_order, to_line
+-- uses shard.lua: int, shard
 
 reads.yield = want_reservation
 
