@@ -196,7 +196,7 @@ local function bound_answer(i, profile)
   return found and { 'bound', unpack(found) }
 end
 
--- what verdicts.lua looks at: a limit and a counter of unpaid holds by their places in ARGV, and a cell
+-- what verdicts.lua looks at: a limit and a counter of unpaid holds by their places in ARGV
 local function limit_at(place)
   local field = ARGV[place]
   if not charged[field] then
@@ -221,7 +221,7 @@ local function unpaid_at(place, after, n)
   return c.held, nth
 end
 
-local function cell_of(name) return cells[name], 0 end
+local nothing_back = {}
 
 -- queue_verdict refuses an order that would wait where there is no room. It returns whether the
 -- order waits.
@@ -277,17 +277,17 @@ for i = 1, n do
     end
     answer = answer or untils[i] and time > untils[i] and { 'late' } or profile.refusal
     if not answer then answer, over = limits_verdict(profile, limits_behind, limit_at) end
-    answer = answer or unpaid_verdict(profile, unpaid_behind, unpaid_at) or stock_verdict(profile, seq, cell_of)
+    answer = answer or unpaid_verdict(profile, unpaid_behind, unpaid_at) or stock_verdict(profile, seq, nothing_back)
     if profile.queue and not answer then answer, waits = queue_verdict(i, profile) end
     if dry_run then answer = dry_run.decide(i, profile, limits_behind, answer) or over and profile.answer .. ' ' .. over or profile.answer end
   end
   if not answer then
-    for j, name in ipairs(profile.cells) do
-      local c, units = cells[name], profile.units[j]
+    for j = 1, #profile.cells do
+      local c, units = cells[profile.cells[j]], profile.units[j]
       c[AVAILABLE], c[HELD], c.moved = c[AVAILABLE] - units, c[HELD] + units, true
     end
-    for j, amount in ipairs(profile.amounts) do
-      local field = ARGV[limits_behind + j]
+    for j = 1, #profile.amounts do
+      local field, amount = ARGV[limits_behind + j], profile.amounts[j]
       charged[field], pending[field] = charged[field] + amount, pending[field] + amount
       to_limits[limit_words + 1], to_limits[limit_words + 2] = field, int(charged[field]) .. ' ' .. int(pending[field])
       limit_words = limit_words + 2

@@ -57,9 +57,9 @@ local function verdict_without(old, back, profile, a, unpaid_behind)
     local _, nth = counting(c, after, n)
     return c.held - (find(counters, ' ' .. field .. ' ', 1, true) and 1 or 0), nth
   end
-  local function cell_of(name) return read_cell(name), back[name] or 0 end
+  for _, name in ipairs(profile.cells) do read_cell(name) end
   local refusal = limits_verdict(profile, 9, limit_at) -- one in shadow is not told of
-  return refusal or unpaid_verdict(profile, unpaid_behind, unpaid_at) or stock_verdict(profile, shard.seq, cell_of)
+  return refusal or unpaid_verdict(profile, unpaid_behind, unpaid_at) or stock_verdict(profile, shard.seq, back)
 end
 
 -- hold begins a hold: its units leave what is available

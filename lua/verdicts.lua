@@ -1,5 +1,5 @@
--- verdicts.lua: why an attempt gets no stock. reserve.lua and swap.lua find limits, counters and cells each in
--- their own way, and give the functions that do; what refuses is only here.
+-- verdicts.lua: why an attempt gets no stock. reserve.lua and swap.lua find limits and counters each in their
+-- own way, and give the functions that do; what refuses is only here.
 --
 -- Callers sum equal lines and limits; should one not, they are counted together here: no attempt gets
 -- more than there is.
@@ -9,7 +9,7 @@
 --         { 'unknown', i } { 'sold_out', i, available, left, seq } { 'all_held', i, available, left, seq }
 --         as in reserve.lua
 --
--- uses shard.lua: AVAILABLE, HELD, IN_DOUBT, concat, match, shard, time
+-- uses shard.lua: AVAILABLE, HELD, IN_DOUBT, cells, concat, match, shard, time
 
 -- read_profile takes apart what attempts have in common, see reserve.lua
 local function read_profile(text)
@@ -40,16 +40,19 @@ end
 -- it has charged and pending. The second result is the limit in shadow that is full, as in the answer of
 -- reserve.lua.
 local function limits_verdict(profile, behind, limit_at)
-  local asked, over = {}, nil
-  for i, amount in ipairs(profile.amounts) do
+  local amounts, over = profile.amounts, nil
+  local asked = amounts[2] and {}
+  for i = 1, #amounts do
     if time < profile.from[i] or time >= profile.to[i] then return { 'window', time } end
     local field, charged, pending = limit_at(behind + i)
-    asked[field] = (asked[field] or 0) + amount
-    charged = charged + asked[field]
-    local most = profile.most[i]
-    local bound = math.abs(most)
-    if charged > bound then
-      local full = charged - pending > bound
+    local amount, most = amounts[i], profile.most[i]
+    if asked then
+      amount = amount + (asked[field] or 0)
+      asked[field] = amount
+    end
+    local bound = most < 0 and -most or most
+    if charged + amount > bound then
+      local full = charged - pending + amount > bound
       if most >= 0 then return full and { 'limit', i } or { 'pending', i } end
       over = over or (full and i or -i)
     end
@@ -72,16 +75,20 @@ local function unpaid_verdict(profile, behind, unpaid_at)
   return wait and { 'unpaid', wait }
 end
 
--- stock_verdict looks at the cells. cell_of returns one, and how many units of it are about to come back. seq
--- is the journal's newest number now.
-local function stock_verdict(profile, seq, cell_of)
-  local all_held, asked = nil, {}
-  for i, name in ipairs(profile.cells) do
-    local c, back = cell_of(name)
+-- stock_verdict looks at cells that were read. back: by cell, how many units of it are about to come back; seq:
+-- the journal's newest number now.
+local function stock_verdict(profile, seq, back)
+  local names, all_held = profile.cells, nil
+  local asked = names[2] and {}
+  for i = 1, #names do
+    local name, units = names[i], profile.units[i]
+    local c = cells[name]
     if not c then return { 'unknown', i } end
-    local units = (asked[name] or 0) + profile.units[i]
-    asked[name] = units
-    if c[AVAILABLE] + back < units then
+    if asked then
+      units = units + (asked[name] or 0)
+      asked[name] = units
+    end
+    if c[AVAILABLE] + (back[name] or 0) < units then
       local left = c[AVAILABLE] + c[HELD] + c[IN_DOUBT]
       if left < units then return { 'sold_out', i, c[AVAILABLE], left, seq } end
       all_held = all_held or { 'all_held', i, c[AVAILABLE], left, seq }
