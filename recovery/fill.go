@@ -11,7 +11,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// rebuiltFrom are the kinds of movements that say what the reservations do not.
+// rebuiltFrom are the kinds of movements that say what the records of a ledger do not.
 var rebuiltFrom = []string{"loaded", "adjusted", "returned"}
 
 // fill writes the whole sale into a restoration; nil: it only checks that this is

@@ -102,7 +102,7 @@ func (r *run) openLedger(ctx context.Context) (bool, error) {
 	s := r.history
 	r.report.Against = AgainstLedger
 	s.stockKnown, s.whole = true, true // a ledger follows a sale from its first movement
-	err = r.ledger.MovementsOfKinds(ctx, r.sale, []string{"adjusted", "loaded", "returned"}, func(epoch int64, m *journal.Movement) error {
+	err = r.ledger.MovementsOfKinds(ctx, r.sale, rebuiltFrom, func(epoch int64, m *journal.Movement) error {
 		switch {
 		case epoch == at.Epoch && m.Seq > at.Seq: // it is read again
 			return nil
