@@ -175,8 +175,7 @@ func sameCell(text string, want Cell) bool {
 		return want == Cell{}
 	}
 	c, err := record.ParseCell(text)
-	want.Name = ""
-	return err == nil && want == Cell{Stock: c.Stock, Available: c.Available, Held: c.Held, InDoubt: c.InDoubt, Confirmed: c.Confirmed}
+	return err == nil && want == CellOf(want.Name, &c)
 }
 
 // watch compares the cells when it is time to. A failure is retried: the drainer

@@ -37,15 +37,16 @@ type Move struct {
 // Fold computes what a batch does, from the movements alone. The error names the
 // movement that it cannot interpret; the batch must then be discarded.
 func Fold(batch []journal.Movement) (*Changes, error) {
-	f := folding{cells: map[string]*Cell{}, whole: map[string]*Reservation{}, moved: map[string]*Move{}}
+	f := folding{units: record.NewStock(), whole: map[string]*Reservation{}, moved: map[string]*Move{}}
 	for i := range batch {
 		if err := f.add(&batch[i]); err != nil {
 			return nil, fmt.Errorf("movement %d (%s %s): %w", batch[i].Seq, batch[i].Kind, batch[i].ID, err)
 		}
 	}
 	out := &Changes{Anew: f.anew}
-	for _, c := range f.cells {
-		out.Cells = append(out.Cells, *c)
+	for name, c := range f.units.Cells {
+		c.Balance()
+		out.Cells = append(out.Cells, CellOf(name, c))
 	}
 	for _, r := range f.whole {
 		out.Whole = append(out.Whole, r)
@@ -61,7 +62,7 @@ func Fold(batch []journal.Movement) (*Changes, error) {
 }
 
 type folding struct {
-	cells map[string]*Cell
+	units *record.Totals // what changes
 	// a reservation is in one of these, if it is in the batch
 	whole map[string]*Reservation
 	moved map[string]*Move
@@ -74,46 +75,28 @@ var (
 )
 
 func (f *folding) add(m *journal.Movement) error {
-	effect, known := journal.EffectOf(m.Kind)
-	switch {
-	case !known:
-		return journal.ErrKind
-	case effect.Stock:
-		for _, l := range m.Lines {
-			c := f.cell(l.Cell)
-			c.Stock += l.Units
-			c.Available += l.Units
-		}
-		return nil
-	case !effect.Reservation:
-		return nil
-	case effect.Returned:
-		if err := f.tell(m); err != nil {
+	if effect, _ := journal.EffectOf(m.Kind); effect.Reservation {
+		if err := f.follow(m, effect); err != nil {
 			return err
 		}
-		f.move(m.Lines, record.Confirmed.Column(), record.Released.Column())
-		return nil
+	}
+	return m.ApplyAlone(f.units)
+}
+
+// follow records what a movement does to its reservation.
+func (f *folding) follow(m *journal.Movement, effect journal.Effect) error {
+	switch {
 	case effect.Enters == "":
 		return f.tell(m)
-	}
-	from, to := record.Released.Column(), effect.Enters.Column()
-	switch {
 	case m.Was != "":
-		if from = m.Was.Column(); from == record.NoColumn {
+		if m.Was.Column() == record.NoColumn {
 			return fmt.Errorf("the state before it, %q, is not known", m.Was)
 		}
-		if err := f.change(m, m.Was, effect.Enters); err != nil {
-			return err
-		}
+		return f.change(m, m.Was, effect.Enters)
 	case !effect.Begins && m.Record == nil:
 		return errNoWas // a movement that a rebuild merges has its record
-	default:
-		if err := f.tell(m); err != nil {
-			return err
-		}
 	}
-	f.move(m.Lines, from, to)
-	return nil
+	return f.tell(m)
 }
 
 // tell records a whole reservation.
@@ -155,22 +138,4 @@ func (f *folding) change(m *journal.Movement, from, to record.State) error {
 	}
 	move.State, move.Changed, move.Cause = to, m.Time, record.Plain(m.Cause)
 	return nil
-}
-
-// move moves units from one column to another.
-func (f *folding) move(lines []record.CellUnits, from, to record.Column) {
-	for _, l := range lines {
-		c := f.cell(l.Cell)
-		*c.Units(from) -= l.Units
-		*c.Units(to) += l.Units
-	}
-}
-
-func (f *folding) cell(name string) *Cell {
-	c, ok := f.cells[name]
-	if !ok {
-		c = &Cell{Name: name}
-		f.cells[name] = c
-	}
-	return c
 }

@@ -91,11 +91,9 @@ type Cell struct {
 	Stock, Available, Held, InDoubt, Confirmed int64
 }
 
-// Units points to the cell's units in a column. The column must not be record.NoColumn.
-func (c *Cell) Units(in record.Column) *int64 {
-	return [...]*int64{
-		record.ColumnAvailable: &c.Available, record.ColumnHeld: &c.Held, record.ColumnInDoubt: &c.InDoubt, record.ColumnConfirmed: &c.Confirmed,
-	}[in]
+// CellOf is a cell with a name and the units of another one.
+func CellOf(name string, c *record.Cell) Cell {
+	return Cell{Name: name, Stock: c.Stock, Available: c.Available, Held: c.Held, InDoubt: c.InDoubt, Confirmed: c.Confirmed}
 }
 
 // Reservation is what the movements say of one: its record as Redis has it, but without how

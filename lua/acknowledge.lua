@@ -9,12 +9,15 @@
 --
 -- Returns { 'ok', seq } the newest one; { 'no_sale' } another epoch, or nothing is known;
 --         { 'conflict', seq } the shard has not come that far: it has lost entries
+--
+-- uses changes.lua: changed, dirty, operations
+-- uses shard.lua: META_KEY, call, int, shard
 
 function operations.acknowledge(a)
   if not shard.exists or shard.epoch ~= tonumber(a[1]) then return { 'no_sale' } end
   local seq = tonumber(a[2])
   if seq > shard.seq then return { 'conflict', shard.seq } end
-  local acked = math.max(seq, tonumber(call('HGET', KEYS[1], 'acked') or '0'))
+  local acked = math.max(seq, tonumber(call('HGET', KEYS[META_KEY], 'acked') or '0'))
   changed.meta.acked, changed.meta.acked_at = int(acked), int(shard.now)
   dirty = true
   return { 'ok', acked }

@@ -6,11 +6,14 @@
 -- a[4]  cause  who and why
 --
 -- Returns { 'ok', stock } { 'key_reused' } { 'unknown' } { 'short', available } { 'too_many', stock } { 'no_sale' }
+--
+-- uses changes.lua: MAX_UNITS, changed, move, notice, operations, read_cell, write_journal
+-- uses shard.lua: ADJUSTMENTS_KEY, AVAILABLE, STOCK, call, int, shard
 
 function operations.adjust(a)
   local id, cell, delta, cause = a[1], a[2], tonumber(a[3]), a[4]
   if not shard.exists then return { 'no_sale' } end
-  local before = changed.adjustments[id] or call('HGET', KEYS[9], id)
+  local before = changed.adjustments[id] or call('HGET', KEYS[ADJUSTMENTS_KEY], id)
   if before then
     local c, d, stock = string.match(before, '^(%S+) (%-?%d+) (%d+)$')
     if c ~= cell or tonumber(d) ~= delta then return { 'key_reused' } end

@@ -15,6 +15,11 @@
 --         comes late changes nothing
 --         { 'too_many', times }  it was put off as often as it may be
 --         { 'conflict', state } { 'not_found' } { 'restoring' }
+--
+-- uses anew.lua: begin_anew
+-- uses changes.lua: CHANGED, MODE, STATE, changed, not_found, operations, read_record, reads, want_reservation
+-- uses queue.lua: at_head, before_numbers, count_shop, from_shop, listed, load_queue_state, q, read_order, to_line, wait_again
+-- uses shard.lua: int, shard
 
 reads.again = want_reservation
 
@@ -36,8 +41,7 @@ function operations.again(a)
   if o.again >= tonumber(a[9]) then return { 'too_many', o.again } end
   count_shop()
   begin_anew(id, r, 'queued', tonumber(a[4]), tonumber(a[5]), 'again')
-  q.no_shop[id], q.shop[id] = true, nil
-  q.at_shop = math.max(q.at_shop - 1, 0)
+  from_shop(id)
   o.try, o.again, o.taker, o.sent = try, o.again + 1, '-', false
   to_line(id, at_head(o), o, a[7])
   if tonumber(a[8]) > 0 then

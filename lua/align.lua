@@ -5,16 +5,21 @@
 -- a[1]  cause  who
 --
 -- Returns { 'ok', lead, moved } the ms that the clock was ahead, and how many holds moved; { 'no_sale' }
+--
+-- uses changes.lua: BUYER, CHANGED, DEADLINE, PROBES, STATE, dirty, operations, read_record, read_wanted, text_of, want, write_journal, write_record
+-- uses queuetimes.lua: move_order, move_times
+-- uses shard.lua: DEADLINES_KEY, IN_DOUBT_KEY, RECORDS_KEY, call, int, match, records, shard, time
+-- uses states.lua: index
 
 function operations.align(a)
   if not shard.exists then return { 'no_sale' } end
   local lead, moved = shard.now - time, 0
   if lead == 0 and shard.lead == 0 then return { 'ok', 0, 0 } end
   local list = { n = 0 }
-  for place = 5, 6 do
+  for place = DEADLINES_KEY, IN_DOUBT_KEY do
     for _, id in ipairs(call('ZRANGE', KEYS[place], 0, -1)) do want(list, id) end
   end
-  read_wanted(list, KEYS[4], records)
+  read_wanted(list, KEYS[RECORDS_KEY], records)
   shard.now, shard.lead, shard.lead_changed, dirty = time, 0, true, true
   move_times(lead)
   for _, id in ipairs(list) do

@@ -1,4 +1,9 @@
 -- anew.lua: the times of a hold whose order is sent, or waits again. send.lua, again.lua and yield.lua need it.
+--
+-- uses asked.lua: sure_time
+-- uses changes.lua: BUYER, CAUSE, CHANGED, CREATED, DEADLINE, EXP, MODE, text_of, write_journal, write_record
+-- uses shard.lua: TOLERANCE, shard, time
+-- uses states.lua: index
 
 -- begin_anew begins a held hold anew. A step of Redis's time that the caller knows of gets into none of
 -- its times: its token would be good for too long. The record keeps the cause as long as it is held:

@@ -14,6 +14,9 @@
 --         { 'short', i, available }    the i-th cell has not enough available units to take away
 --         { 'in_use', i, stock, unavailable }  the i-th cell is to go, but units were added to it, or are held or sold
 --         { 'too_many', i, stock }
+--
+-- uses changes.lua: MAX_UNITS, changed, notice, operations, read_cell, write_journal
+-- uses shard.lua: AVAILABLE, STOCK, cells, int, shard
 
 local CELLS_PER_MOVEMENT = 500
 

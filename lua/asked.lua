@@ -1,5 +1,7 @@
 -- asked.lua: what a call asks for, so that only those operations are made. It comes
 -- after shard.lua, where ARGV and the answer are described.
+--
+-- uses shard.lua: TOLERANCE, clock, fenced, shard, time
 
 local out = { time, shard.lead, shard.seq, shard.term or '' }
 -- sure_time is how late it is at least, whatever step Redis's time has made just now; 0: the

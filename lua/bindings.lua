@@ -20,6 +20,9 @@
 --   x|ref   of those with a ref that have expired, or that the shop's API or a payment's webhook
 --           released, the one that ended last; none once that is sold after all, released by
 --           others or forgotten
+--
+-- uses changes.lua: BUYER, CHANGED, CREATED, DEADLINE, EXP, GUARD, KEY_TTL, LINES, MODE, PRINT, REF, RETURNED, STATE, changed, dirty, pairs_of, read_record
+-- uses shard.lua: BINDINGS_KEY, bindings, call, concat, find, shard
 
 local MOST_NAMED = 16
 
@@ -30,7 +33,7 @@ local function ref_field(r) return buyer_ref(r[BUYER], r[REF]) end
 local function read_binding(field)
   local id = bindings[field]
   if id == nil then
-    id = call('HGET', KEYS[11], field)
+    id = call('HGET', KEYS[BINDINGS_KEY], field)
     bindings[field] = id
   end
   return id

@@ -20,12 +20,12 @@ func build(first, firstOOM string) *Scripts {
 	states, flush, shard := file("states"), file("flush"), file("shard")
 	s.all[claim].Source = strings.Join([]string{shard, later("load_bindings", "bound_verdict, with_named", changes, bindings),
 		later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), later("load_dry_run", "dry_run", file("dryrun")),
-		later("load_queue", "for_reserve", queue, file("waits")), s.all[claim].Source}, "\n")
+		later("load_queue", "for_reserve", queue, file("waits")), file("verdicts"), s.all[claim].Source}, "\n")
 	queued := whenSet("shard.queue"+queueing(), queue)
 	for _, k := range []Kind{manage, settle} {
 		s.all[k].Source = strings.Join([]string{shard, file("asked"), within(changes, bindings, unpaid, queued, states, made(k), flush, file("dispatch"))}, "\n")
 	}
-	s.all[fence].Source = strings.Join([]string{shard, within(changes, bindings, unpaid, queue, states, flush, only("replay", file("replay")), s.all[fence].Source)}, "\n")
+	s.all[fence].Source = strings.Join([]string{shard, within(changes, bindings, unpaid, queue, states, flush, only("replay", file("replay")), within(s.all[fence].Source))}, "\n")
 	for k := range kinds {
 		line := first
 		if k.oom() {

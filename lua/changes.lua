@@ -1,9 +1,13 @@
 -- changes.lua: what operations read of a shard, and what they note for flush.lua to
 -- write. It comes after shard.lua, where the layout is.
+--
+-- uses shard.lua: ADJUSTMENTS_KEY, BINDINGS_KEY, CELLS_KEY, DEADLINES_KEY, IN_DOUBT_KEY, LIMITS_KEY, RECORDS_KEY, RETURNS_KEY, TOMBSTONES_KEY, UNBACKED_KEY, UNPAID_KEY, call, cells, find, int, limits, match, parse_cell, records, shard
 
 local STATE, DEADLINE, EXP, CREATED, CHANGED, MODE, BUYER, LINES, CHARGES, CAUSE, VERSION = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
 local GUARD, PRINT, KEY_TTL, REF, GATE, RETURNED, PROBES, UNPAID = 12, 13, 14, 15, 16, 17, 18, 19
 local FIELDS = 19
+-- of a limit: what it has counted, how much of that holds have not resolved, and whether there is a counter
+local CHARGED, PENDING, COUNTED = 1, 2, 3
 local numbers = { DEADLINE, EXP, CREATED, CHANGED, VERSION, KEY_TTL }
 
 -- of the stock of a cell
@@ -11,7 +15,8 @@ local MAX_UNITS = 1e12
 
 -- the keys by the names that operations use
 local part_keys = {
-  cell = 2, limit = 3, record = 4, deadlines = 5, in_doubt = 6, unbacked = 7, tombstones = 8, adjustment = 9, binding = 11, ['return'] = 12, unpaid = 13,
+  cell = CELLS_KEY, limit = LIMITS_KEY, record = RECORDS_KEY, deadlines = DEADLINES_KEY, in_doubt = IN_DOUBT_KEY, unbacked = UNBACKED_KEY,
+  tombstones = TOMBSTONES_KEY, adjustment = ADJUSTMENTS_KEY, binding = BINDINGS_KEY, ['return'] = RETURNS_KEY, unpaid = UNPAID_KEY,
 }
 
 local operations = {}
@@ -36,7 +41,7 @@ end
 local function read_cell(name)
   local c = cells[name]
   if c == nil then
-    c = parse_cell(call('HGET', KEYS[2], name))
+    c = parse_cell(call('HGET', KEYS[CELLS_KEY], name))
     cells[name] = c
   end
   return c
@@ -50,7 +55,6 @@ local function move(name, quantity, from, to)
   changed.cells[name] = true
 end
 
--- a limit is { charged, pending, exists }
 local function parse_limit(text)
   if not text then return { 0, 0, false } end
   local charged, pending = match(text, '^(%d+) (%d+)')
@@ -60,7 +64,7 @@ end
 local function read_limit(field)
   local l = limits[field]
   if not l then
-    l = parse_limit(call('HGET', KEYS[3], field))
+    l = parse_limit(call('HGET', KEYS[LIMITS_KEY], field))
     limits[field] = l
   end
   return l
@@ -68,7 +72,7 @@ end
 
 local function write_limit(field, charged, pending)
   local l = limits[field]
-  l[1], l[2], l[3] = math.max(charged, 0), math.max(pending, 0), true
+  l[CHARGED], l[PENDING], l[COUNTED] = math.max(charged, 0), math.max(pending, 0), true
   changed.limits[field] = true
 end
 
@@ -83,7 +87,7 @@ local RECORD = '^' .. string.rep('([^\t]*)\t', FIELDS)
 
 local function parse_record(text)
   local r = { match(text, RECORD) }
-  if not r[1] then return complete(split(text, '([^\t]*)\t')) end -- of an older edge
+  if not r[STATE] then return complete(split(text, '([^\t]*)\t')) end -- of an older edge
   r[DEADLINE], r[EXP], r[CREATED] = tonumber(r[DEADLINE]) or 0, tonumber(r[EXP]) or 0, tonumber(r[CREATED]) or 0
   r[CHANGED], r[VERSION], r[KEY_TTL] = tonumber(r[CHANGED]) or 0, tonumber(r[VERSION]) or 0, tonumber(r[KEY_TTL]) or 0
   return r
@@ -93,7 +97,7 @@ end
 local function read_record(id)
   local r = records[id]
   if r == nil then
-    r = call('HGET', KEYS[4], id)
+    r = call('HGET', KEYS[RECORDS_KEY], id)
     records[id] = r
   end
   if r and type(r) == 'string' then
@@ -124,9 +128,10 @@ local function text_of(id)
   if type(r) == 'string' then return r end
   local text = texts[id]
   if not text then
-    text = r[1] .. '\t' .. int(r[2]) .. '\t' .. int(r[3]) .. '\t' .. int(r[4]) .. '\t' .. int(r[5]) .. '\t' .. r[6] .. '\t' .. r[7] .. '\t' ..
-      r[8] .. '\t' .. r[9] .. '\t' .. r[10] .. '\t' .. int(r[11]) .. '\t' .. r[12] .. '\t' .. r[13] .. '\t' .. int(r[14]) .. '\t' ..
-      r[15] .. '\t' .. r[16] .. '\t' .. r[17] .. '\t' .. r[18] .. '\t' .. r[19] .. '\t'
+    text = r[STATE] .. '\t' .. int(r[DEADLINE]) .. '\t' .. int(r[EXP]) .. '\t' .. int(r[CREATED]) .. '\t' .. int(r[CHANGED]) .. '\t' ..
+      r[MODE] .. '\t' .. r[BUYER] .. '\t' .. r[LINES] .. '\t' .. r[CHARGES] .. '\t' .. r[CAUSE] .. '\t' .. int(r[VERSION]) .. '\t' ..
+      r[GUARD] .. '\t' .. r[PRINT] .. '\t' .. int(r[KEY_TTL]) .. '\t' .. r[REF] .. '\t' .. r[GATE] .. '\t' ..
+      r[RETURNED] .. '\t' .. r[PROBES] .. '\t' .. r[UNPAID] .. '\t'
     texts[id] = text
   end
   return text

@@ -21,32 +21,37 @@
 --         { 'conflict', state }         the shop has released it itself
 --         { 'refund_needed', state }    the units are gone; state is unknown for what Redis has lost
 --         { 'not_found' } { 'restoring' }, see not_found
+--
+-- uses bindings.lua: bind_again, bind_named, is_key, list_under, named_by, others_of, read_binding, ref_field, unbind
+-- uses changes.lua: BUYER, CAUSE, CHARGED, CHARGES, GUARD, LINES, PENDING, PRINT, REF, STATE, complete, move, operations, pairs_of, plain, read_cell, read_limit, read_record, reads, text_of, want, wanted_bindings, wanted_records, write_journal, write_limit, write_record
+-- uses shard.lua: AVAILABLE, CONFIRMED, HELD, META_KEY, bindings, call, int, match, records, shard
+-- uses states.lua: all_available, change_state, confirming, give_back, index, read_hold, settle_charges, swapped, unindex, want_stock
 
 -- the buyer has paid: the limits are charged without a check
 local function charge_again(charges)
   for _, charge in ipairs(charges) do
     local l = read_limit(charge[1])
-    write_limit(charge[1], l[1] + charge[2], l[2])
+    write_limit(charge[1], l[CHARGED] + charge[2], l[PENDING])
   end
 end
 
 -- is_forgotten says whether an ended reservation whose token expired at exp may have
 -- been dropped, see forget.lua: then it was not lost.
 local function is_forgotten(exp)
-  local forgotten = call('HGET', KEYS[1], 'forgotten')
+  local forgotten = call('HGET', KEYS[META_KEY], 'forgotten')
   return forgotten and exp <= tonumber(forgotten)
 end
 
 -- was_deleted says whether the sale of an epoch was deleted on purpose: the one that was loaded
 -- anew under its id has lost nothing of it, and must not sell its orders again.
-local function was_deleted(epoch) return epoch <= tonumber(call('HGET', KEYS[1], 'deleted') or '-1') end
+local function was_deleted(epoch) return epoch <= tonumber(call('HGET', KEYS[META_KEY], 'deleted') or '-1') end
 
 -- may_be_lost says whether Redis can have lost a reservation: one of an older epoch, or one
 -- that was made before a fence which could not restore everything, see fence.lua. Others that
 -- ended stay until they are forgotten.
 local function may_be_lost(epoch, created)
   if epoch ~= shard.epoch then return epoch < shard.epoch end
-  return created <= tonumber(call('HGET', KEYS[1], 'lost') or '-1')
+  return created <= tonumber(call('HGET', KEYS[META_KEY], 'lost') or '-1')
 end
 
 local function words_of_pairs(list)

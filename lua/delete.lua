@@ -8,6 +8,9 @@
 --         { 'conflict', status }          it is not closed, or (restoring, carrying) it is being rebuilt
 --         { 'in_use', open, unbacked }    holds that are held or in doubt, and orders without stock
 --         { 'short', behind }             movements that a follower of the journal does not have
+--
+-- uses changes.lua: operations
+-- uses shard.lua: DEADLINES_KEY, IN_DOUBT_KEY, META_KEY, UNBACKED_KEY, call, shard
 
 -- lacking returns how many movements a follower lacks that has ever acknowledged one
 local function lacking(has, at)
@@ -20,10 +23,10 @@ function operations.delete(a)
   if shard.restoring then return { 'conflict', 'restoring' } end
   if shard.merging then return { 'conflict', 'carrying' } end
   if shard.status ~= 'closed' then return { 'conflict', shard.status } end
-  local open = call('ZCARD', KEYS[5]) + call('ZCARD', KEYS[6])
-  local unbacked = call('ZCARD', KEYS[7])
+  local open = call('ZCARD', KEYS[DEADLINES_KEY]) + call('ZCARD', KEYS[IN_DOUBT_KEY])
+  local unbacked = call('ZCARD', KEYS[UNBACKED_KEY])
   if open + unbacked > 0 then return { 'in_use', open, unbacked } end
-  local meta = call('HMGET', KEYS[1], 'acked', 'acked_at', 'sent', 'sent_at')
+  local meta = call('HMGET', KEYS[META_KEY], 'acked', 'acked_at', 'sent', 'sent_at')
   local behind = math.max(lacking(meta[1], meta[2]), lacking(meta[3], meta[4]))
   if behind > 0 and a[1] ~= '1' then return { 'short', behind } end
   call('UNLINK', unpack(KEYS))

@@ -5,6 +5,9 @@
 -- a[2]  cause  what was seen: status_500, timeout, connection_lost, …
 --
 -- Returns { 'ok', state }, the state that holds now; { 'not_found' } { 'restoring' }
+--
+-- uses changes.lua: STATE, not_found, operations, read_record, reads, want_reservation
+-- uses states.lua: change_state
 
 reads.doubt = want_reservation
 

@@ -15,6 +15,10 @@
 --   0     the shop did not sell it
 --   1     the shop sold it
 --   past  the shop sold it, and the edge itself would have refused it
+--
+-- uses shard.lua: AVAILABLE, call, cells, int, match, shard
+
+local SHADOW_KEY = 18
 
 local counts, added, orders = {}, {}, {}
 local at -- behind which places of ARGV the columns are
@@ -23,7 +27,7 @@ local charges -- charged of reserve.lua
 local function read_counts(list)
   for i = 1, #list, 1000 do
     local last = math.min(i + 999, #list)
-    for j, n in ipairs(call('HMGET', KEYS[18], unpack(list, i, last))) do counts[list[i + j - 1]] = tonumber(n or '0') end
+    for j, n in ipairs(call('HMGET', KEYS[SHADOW_KEY], unpack(list, i, last))) do counts[list[i + j - 1]] = tonumber(n or '0') end
   end
 end
 
@@ -60,11 +64,11 @@ end
 local function add(field, n) added[field] = (added[field] or 0) + n end
 
 -- sell notes what the shop sold; past: the gate would have refused it
-local function sell(i, t, past)
-  for j = 1, #t.cells do
-    local c, units = cells[t.cells[j]], t.units[j]
+local function sell(i, profile, past)
+  for j = 1, #profile.cells do
+    local c, units = cells[profile.cells[j]], profile.units[j]
     if c then
-      add((past and 'p|' or 's|') .. t.cells[j], units)
+      add((past and 'p|' or 's|') .. profile.cells[j], units)
       add(past and 'past' or 'sold', units)
       if not past then c[AVAILABLE] = c[AVAILABLE] - units end
     end
@@ -75,36 +79,36 @@ local function sell(i, t, past)
 end
 
 -- known answers an attempt about which nothing is to be decided
-local function known(i, t)
+local function known(i, profile)
   for _, field in ipairs(orders_of(i)) do
     if counts[field] > 0 then return { 'bound', 'shadow' } end
   end
   if ARGV[at.rests + i] ~= 'past' or not shard.exists then return nil end
-  if t.refusal and t.refusal[1] == 'version' then return t.refusal end
-  sell(i, t, true)
-  return t.answer
+  if profile.refusal and profile.refusal[1] == 'version' then return profile.refusal end
+  sell(i, profile, true)
+  return profile.answer
 end
 
 -- what may be asked again is not an answer to the attempt
 local again = { version = true, window = true, late = true, no_sale = true, bound = true }
 
--- decide notes what became of an attempt, and returns its refusal. Its limits begin after
--- index f.
-local function decide(i, t, f, refusal)
+-- decide notes what became of an attempt, and returns its refusal. Its limits are behind
+-- a place of ARGV.
+local function decide(i, profile, behind, refusal)
   if ARGV[at.rests + i] == '0' or refusal and again[refusal[1]] then return refusal end
-  sell(i, t, refusal)
+  sell(i, profile, refusal)
   if refusal then return refusal end
-  for j = 1, #t.amounts do
-    local field = ARGV[f + j]
-    add('l|' .. field, t.amounts[j])
-    charges[field] = charges[field] + t.amounts[j]
+  for j = 1, #profile.amounts do
+    local field = ARGV[behind + j]
+    add('l|' .. field, profile.amounts[j])
+    charges[field] = charges[field] + profile.amounts[j]
   end
   return nil
 end
 
 local function write()
-  for field, n in pairs(added) do call('HINCRBY', KEYS[18], field, int(n)) end
-  for _, field in ipairs(orders) do call('HSET', KEYS[18], field, 1) end
+  for field, n in pairs(added) do call('HINCRBY', KEYS[SHADOW_KEY], field, int(n)) end
+  for _, field in ipairs(orders) do call('HSET', KEYS[SHADOW_KEY], field, 1) end
 end
 
 local dry_run = { begin = begin, known = known, decide = decide, write = write }

@@ -7,6 +7,9 @@
 --
 -- Returns { 'ok', epoch, time, ends, value, … }: the life of the shard, Redis's own time and the end of
 -- the sale, in ms; for each name what it has there as it is kept, of a sorted set the score; nil: nothing
+--
+-- uses changes.lua: operations, part_keys
+-- uses shard.lua: call, shard, time
 
 local in_sorted_set = { deadlines = true, in_doubt = true, unbacked = true, tombstones = true }
 

@@ -13,6 +13,12 @@
 -- a[2]  stepped  1: the caller has seen the shard's clock jump ahead of its own
 --
 -- Returns { 'ok', ended, more }; more is 1 when there may be others
+--
+-- uses asked.lua: sure_time
+-- uses changes.lua: DEADLINE, EXP, MODE, STATE, dirty, operations, read_record, want, wanted_records, write_record, zadd
+-- uses queuetimes.lua: move_times
+-- uses shard.lua: DEADLINES_KEY, IN_DOUBT_KEY, TOLERANCE, TOMBSTONES_KEY, call, clock, int, records, shard, time
+-- uses states.lua: change_state, give_back, margin_of, put_off, read_ahead, unindex
 
 -- end_hold returns how many holds it has ended, and to how many it gave more time
 local function end_hold(id, r)
@@ -35,7 +41,7 @@ local function end_hold(id, r)
 end
 
 local function no_holds()
-  return call('ZCARD', KEYS[5]) + call('ZCARD', KEYS[6]) == 0 and not next(zadd.deadlines) and not next(zadd.in_doubt)
+  return call('ZCARD', KEYS[DEADLINES_KEY]) + call('ZCARD', KEYS[IN_DOUBT_KEY]) == 0 and not next(zadd.deadlines) and not next(zadd.in_doubt)
 end
 
 -- ms between two times that the clock is stored
@@ -54,7 +60,7 @@ local function look_after_lead(stepped)
     set_lead(shard.lead - ahead)
   end
   -- from where the clock continues after a step back; nothing else may write while holds wait
-  if shard.now - clock >= STORED_EVERY and call('ZCARD', KEYS[5]) > 0 then dirty = true end
+  if shard.now - clock >= STORED_EVERY and call('ZCARD', KEYS[DEADLINES_KEY]) > 0 then dirty = true end
 end
 
 function operations.expire(a)
@@ -62,7 +68,7 @@ function operations.expire(a)
   -- a reservation yet to be merged may have a later deadline
   if shard.merging or sure_time == 0 then return { 'ok', 0, 0 } end
   look_after_lead(a[2] == '1')
-  local due = call('ZRANGEBYSCORE', KEYS[5], '-inf', int(shard.now), 'LIMIT', 0, most)
+  local due = call('ZRANGEBYSCORE', KEYS[DEADLINES_KEY], '-inf', int(shard.now), 'LIMIT', 0, most)
   for _, id in ipairs(due) do
     if records[id] == nil then want(wanted_records, id) end
   end
@@ -79,7 +85,7 @@ function operations.expire(a)
     end
   end
   -- not_after is given by Redis's own time
-  local over = call('ZRANGEBYSCORE', KEYS[8], '-inf', int(sure_time), 'LIMIT', 0, most)
+  local over = call('ZRANGEBYSCORE', KEYS[TOMBSTONES_KEY], '-inf', int(sure_time), 'LIMIT', 0, most)
   for _, id in ipairs(over) do
     unindex(id, 'tombstone')
     write_record(id, false)

@@ -6,6 +6,10 @@
 -- a[3]  longest   ms from the creation until the latest deadline that can be reached
 --
 -- Returns { 'ok', deadline, exp, epoch, created } { 'conflict', state } { 'not_found' } { 'restoring' }
+--
+-- uses changes.lua: CHANGED, CREATED, DEADLINE, EXP, MODE, STATE, not_found, operations, read_record, reads, want_reservation
+-- uses shard.lua: shard
+-- uses states.lua: margin_of, put_off
 
 reads.extend = want_reservation
 

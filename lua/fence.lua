@@ -74,6 +74,13 @@
 --         { 'no_sale' } { 'restoring' } { 'schema', schema } { 'no_fence' }
 --         { 'invalid', what }          an argument that no edge sends, by its name; nothing was changed
 --         { 'not_fenced' }             to resume: there is nothing to give up, and nothing was changed
+--
+-- uses changes.lua: changed, dirty, entries, notice, split
+-- uses flush.lua: flush
+-- uses replay.lua: replay
+-- uses shard.lua: META_KEY, TOLERANCE, call, concat, find, int, knows_more, match, shard, stored, time
+
+local EDGES_KEY, REPORTS_KEY, TAIL_KEY = 18, 19, 20
 
 local MOST_TERMS, ENTRIES_PER_CALL, FILL_PER_CALL = 64, 200, 500
 -- ms; an edge that was heard so much earlier than another one has stopped
@@ -110,8 +117,8 @@ if not shard.exists then return answer({ 'no_sale' }) end
 if does == 'off' then
   if shard.term then
     -- terms stay: an edge that has a fence goes on where it was
-    call('HDEL', KEYS[1], 'term', 'replid', 'run_id', 'beat', 'fence', 'keeps')
-    call('UNLINK', KEYS[18], KEYS[19], KEYS[20])
+    call('HDEL', KEYS[META_KEY], 'term', 'replid', 'run_id', 'beat', 'fence', 'keeps')
+    call('UNLINK', KEYS[EDGES_KEY], KEYS[REPORTS_KEY], KEYS[TAIL_KEY])
   end
   shard.term = false
   return answer({ 'no_fence' })
@@ -121,7 +128,7 @@ local info = call('INFO', 'replication')
 local replid = match(info, 'master_replid:(%x+)')
 if not replid then return answer({ 'no_fence' }) end
 
-local meta = call('HMGET', KEYS[1], 'terms', 'run_id', 'beat', 'fence', 'keeps', 'asks')
+local meta = call('HMGET', KEYS[META_KEY], 'terms', 'run_id', 'beat', 'fence', 'keeps', 'asks')
 local terms, beat = split(meta[1] or '', '%S+'), tonumber(meta[3] or '0')
 
 -- number_of is the number of a term; 0: none, or of another epoch
@@ -155,11 +162,11 @@ end
 -- expected returns the edges that may have sold, with when each was last heard, and when the last
 -- of all was; it drops those that have stopped
 local function expected()
-  local all, newest, live = call('HGETALL', KEYS[18]), 0, {}
+  local all, newest, live = call('HGETALL', KEYS[EDGES_KEY]), 0, {}
   for i = 2, #all, 2 do -- the shard's clock may have been ahead, see docs/clocks.md
     if tonumber(all[i]) > shard.now + TOLERANCE then
       all[i] = int(shard.now)
-      call('HSET', KEYS[18], all[i - 1], all[i])
+      call('HSET', KEYS[EDGES_KEY], all[i - 1], all[i])
     end
   end
   for i = 2, #all, 2 do newest = math.max(newest, tonumber(all[i])) end
@@ -167,7 +174,7 @@ local function expected()
     if tonumber(all[i + 1]) + SILENT_FOR >= newest then
       live[all[i]] = tonumber(all[i + 1])
     elseif not meta[4] then
-      call('HDEL', KEYS[18], all[i])
+      call('HDEL', KEYS[EDGES_KEY], all[i])
     end
   end
   return live, newest
@@ -190,12 +197,12 @@ local function lease()
   dirty = true
   flush()
   if does == 'leave' then
-    call('HDEL', KEYS[18], edge)
+    call('HDEL', KEYS[EDGES_KEY], edge)
   else
-    call('HSET', KEYS[18], edge, int(shard.now))
+    call('HSET', KEYS[EDGES_KEY], edge, int(shard.now))
     expected()
   end
-  local last = call('HMGET', KEYS[1], 'fenced', 'absent')
+  local last = call('HMGET', KEYS[META_KEY], 'fenced', 'absent')
   return answer({ 'ok', last[1] or '', last[2] or '' })
 end
 
@@ -230,7 +237,7 @@ elseif meta[4] then -- it is fenced already
 elseif find(info, 'master_replid:' .. stored[13], 1, true) then
   if known_term == '' or not knows_more(known_term, known) then return lease() end
   -- of a term that this server does not have, the caller may share nothing from the last fence on
-  local base = tonumber(match(call('HGET', KEYS[1], 'fenced') or '', '%d+$') or shard.seq)
+  local base = tonumber(match(call('HGET', KEYS[META_KEY], 'fenced') or '', '%d+$') or shard.seq)
   local last = math.min(base, first_of(known_term) - 1)
   for i, name in ipairs(terms) do
     if name == known_term then last = terms[i + 1] and first_of(terms[i + 1]) - 1 or shard.seq end
@@ -245,22 +252,22 @@ end
 begun, base = tonumber(begun or '0'), tonumber(base or '0')
 if id ~= replid then
   begun, base, stage = time, shard.seq, 'collect'
-  call('UNLINK', KEYS[19], KEYS[20])
+  call('UNLINK', KEYS[REPORTS_KEY], KEYS[TAIL_KEY])
   notice = 'fence'
 end
 if does ~= 'leave' and does ~= 'resume' then
-  if does ~= 'beat' or call('HEXISTS', KEYS[19], edge) == 0 then
-    call('HSET', KEYS[19], edge, does .. ' ' .. own .. ' ' .. int(known) .. ' ' .. (known_term ~= '' and known_term or '0:0:0:0'))
+  if does ~= 'beat' or call('HEXISTS', KEYS[REPORTS_KEY], edge) == 0 then
+    call('HSET', KEYS[REPORTS_KEY], edge, does .. ' ' .. own .. ' ' .. int(known) .. ' ' .. (known_term ~= '' and known_term or '0:0:0:0'))
   end
 end
 if stage == 'collect' then
   for i = 12, #ARGV, 3 do
     local number = tonumber(ARGV[i])
-    if number > shard.seq then call('ZADD', KEYS[20], number, ARGV[i] .. '\n' .. known_term .. '\n' .. ARGV[i + 1] .. '\n' .. ARGV[i + 2]) end
+    if number > shard.seq then call('ZADD', KEYS[TAIL_KEY], number, ARGV[i] .. '\n' .. known_term .. '\n' .. ARGV[i + 1] .. '\n' .. ARGV[i + 2]) end
   end
 end
 
-local reports, said = call('HGETALL', KEYS[19]), {}
+local reports, said = call('HGETALL', KEYS[REPORTS_KEY]), {}
 for i = 1, #reports, 2 do
   local s, o, k, term = match(reports[i + 1], '^(%a+) (%d+) (%d+) (%S+)$')
   said[reports[i]] = { stage = s, own = tonumber(o), known = tonumber(k), term = term }
@@ -314,7 +321,7 @@ if ledger == '?' then asks[#asks + 1] = edge end
 
 local replayed, missing = 0, 0
 if id == replid then
-  local counts = split(call('HGET', KEYS[1], 'fenced') or '', '%d+')
+  local counts = split(call('HGET', KEYS[META_KEY], 'fenced') or '', '%d+')
   replayed, missing = tonumber(counts[4] or '0'), tonumber(counts[5] or '0')
 end
 
@@ -373,7 +380,7 @@ end
 -- next_entries returns some of the entries that edges have sent and that can follow, by their
 -- first numbers, the least of these, and whether there are more. It drops the others of them.
 local function next_entries()
-  local tail = call('ZRANGEBYSCORE', KEYS[20], int(shard.seq + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, ENTRIES_PER_CALL)
+  local tail = call('ZRANGEBYSCORE', KEYS[TAIL_KEY], int(shard.seq + 1), '+inf', 'WITHSCORES', 'LIMIT', 0, ENTRIES_PER_CALL)
   local by_first, least, dropped = {}, math.huge, {}
   for i = 1, #tail, 2 do
     local last = tonumber(tail[i + 1])
@@ -388,7 +395,7 @@ local function next_entries()
       least = math.min(least, first)
     end
   end
-  if dropped[1] then call('ZREM', KEYS[20], unpack(dropped)) end
+  if dropped[1] then call('ZREM', KEYS[TAIL_KEY], unpack(dropped)) end
   return by_first, least, #tail == 2 * ENTRIES_PER_CALL
 end
 
@@ -462,7 +469,7 @@ if stage == 'tell' and (does == 'resume' or untold == 0 or time >= begun + 2 * w
   changed.meta.fence = false
   -- a token of a reservation that is lost may make it again, see confirm.lua
   if missing + absent > 0 or does == 'resume' then changed.meta.lost = int(time + TOLERANCE) end
-  call('UNLINK', KEYS[19], KEYS[20])
+  call('UNLINK', KEYS[REPORTS_KEY], KEYS[TAIL_KEY])
   notice = 'sale'
   flush()
   -- whether the caller is late shows when it asks again: it may know what was not applied

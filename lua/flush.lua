@@ -4,6 +4,12 @@
 -- Redis does not roll back a script that fails. So everything that can fail comes
 -- before the first write: values are built from data that another client may have
 -- corrupted, and a key of the wrong type ends the script.
+--
+-- uses changes.lua: CHARGED, PENDING, changed, entries, journal, notice, text_of, texts, zadd, zrem
+-- uses queue.lua: q, to_tell
+-- uses shard.lua: ADJUSTMENTS_KEY, AT_SHOP_KEY, BINDINGS_KEY, CELLS_KEY, JOURNAL_KEY, LIMITS_KEY, LINE_KEY, META_KEY, ORDERS_KEY, QUEUE_KEY, RECORDS_KEY, RETURNS_KEY, TOMBSTONES_KEY, UNPAID_KEY, bindings, call, cell_text, cells, concat, int, limits, records, shard
+-- uses states.lua: unpaid
+-- uses unpaid.lua: unpaid_text
 
 local writes = {} -- { command, place of the key, arguments }
 
@@ -44,7 +50,7 @@ local function check_types()
   local last
   for _, w in ipairs(writes) do
     local place = w[2]
-    if place >= 4 and place <= 8 and place ~= last then call(place == 4 and 'HLEN' or 'ZCARD', KEYS[place]) end
+    if place >= RECORDS_KEY and place <= TOMBSTONES_KEY and place ~= last then call(place == RECORDS_KEY and 'HLEN' or 'ZCARD', KEYS[place]) end
     last = place
   end
 end
@@ -52,11 +58,11 @@ end
 local function flush()
   for name in pairs(changed.cells) do
     local c = cells[name]
-    changed.cells[name] = c and int(c[1]) .. ' ' .. int(c[2]) .. ' ' .. int(c[3]) .. ' ' .. int(c[4]) .. ' ' .. int(c[5])
+    changed.cells[name] = c and cell_text(c)
   end
   for field in pairs(changed.limits) do
     local l = limits[field]
-    changed.limits[field] = l[1] > 0 and int(l[1]) .. ' ' .. int(l[2])
+    changed.limits[field] = l[CHARGED] > 0 and int(l[CHARGED]) .. ' ' .. int(l[PENDING])
   end
   for id in pairs(changed.records) do changed.records[id] = records[id] and text_of(id) end
   for field in pairs(changed.bindings) do changed.bindings[field] = bindings[field] end
@@ -64,27 +70,27 @@ local function flush()
   changed.meta.seq, changed.meta.clock = int(shard.seq), int(shard.now)
   if shard.lead_changed then changed.meta.lead = string.format('%.0f', shard.lead) end
 
-  fields_to_write(2, changed.cells)
-  fields_to_write(3, changed.limits)
-  fields_to_write(4, changed.records)
-  for i, name in ipairs({ 'deadlines', 'in_doubt', 'unbacked', 'tombstones' }) do members_to_write(4 + i, zadd[name], zrem[name]) end
-  fields_to_write(9, changed.adjustments)
-  fields_to_write(11, changed.bindings)
-  fields_to_write(12, changed.returns)
-  fields_to_write(13, changed.unpaid)
+  fields_to_write(CELLS_KEY, changed.cells)
+  fields_to_write(LIMITS_KEY, changed.limits)
+  fields_to_write(RECORDS_KEY, changed.records)
+  for i, name in ipairs({ 'deadlines', 'in_doubt', 'unbacked', 'tombstones' }) do members_to_write(RECORDS_KEY + i, zadd[name], zrem[name]) end
+  fields_to_write(ADJUSTMENTS_KEY, changed.adjustments)
+  fields_to_write(BINDINGS_KEY, changed.bindings)
+  fields_to_write(RETURNS_KEY, changed.returns)
+  fields_to_write(UNPAID_KEY, changed.unpaid)
   if q then
     to_tell()
-    members_to_write(14, q.line, q.no_line)
-    fields_to_write(15, q.orders)
-    members_to_write(16, q.shop, q.no_shop)
-    fields_to_write(17, q.fields)
+    members_to_write(LINE_KEY, q.line, q.no_line)
+    fields_to_write(ORDERS_KEY, q.orders)
+    members_to_write(AT_SHOP_KEY, q.shop, q.no_shop)
+    fields_to_write(QUEUE_KEY, q.fields)
   end
-  fields_to_write(1, changed.meta)
+  fields_to_write(META_KEY, changed.meta)
   check_types()
 
-  for _, e in ipairs(entries) do call('XADD', KEYS[10], e[1] .. '-0', 'v', '1', 'time', e[2], 'movements', e[3]) end
+  for _, e in ipairs(entries) do call('XADD', KEYS[JOURNAL_KEY], e[1] .. '-0', 'v', '1', 'time', e[2], 'movements', e[3]) end
   if journal[1] then
-    call('XADD', KEYS[10], int(shard.seq) .. '-0', 'v', '1', 'time', int(shard.now), 'movements', concat(journal, '\n'))
+    call('XADD', KEYS[JOURNAL_KEY], int(shard.seq) .. '-0', 'v', '1', 'time', int(shard.now), 'movements', concat(journal, '\n'))
   end
   for _, w in ipairs(writes) do
     local command, key, list = w[1], KEYS[w[2]], w[3]

@@ -13,13 +13,18 @@
 --
 -- What has gone is remembered by one number, forgotten in KEYS[1]: no token that expired up to
 -- then makes a reservation again, see confirm.lua.
+--
+-- uses asked.lua: sure_time
+-- uses bindings.lua: stays_found, unbind
+-- uses changes.lua: CAUSE, CHANGED, DEADLINE, EXP, REF, STATE, changed, operations, parse_record, write_record
+-- uses shard.lua: JOURNAL_KEY, META_KEY, RECORDS_KEY, call, find, int, records, shard
 
 -- unknown_since is when the first movement that a ledger does not have yet was made, by the
 -- shard's clock; nil: there is none, or no ledger
 local function unknown_since(patience)
-  local meta = call('HMGET', KEYS[1], 'acked', 'acked_at')
+  local meta = call('HMGET', KEYS[META_KEY], 'acked', 'acked_at')
   if not meta[2] or tonumber(meta[2]) + patience <= shard.now then return nil end
-  local entry = call('XRANGE', KEYS[10], int(tonumber(meta[1] or '0') + 1) .. '-0', '+', 'COUNT', 1)[1]
+  local entry = call('XRANGE', KEYS[JOURNAL_KEY], int(tonumber(meta[1] or '0') + 1) .. '-0', '+', 'COUNT', 1)[1]
   return entry and tonumber(entry[2][4])
 end
 
@@ -31,7 +36,7 @@ end
 function operations.forget(a)
   -- what is merged may be known here only by its end
   if sure_time == 0 or shard.merging then return { 'ok', a[1], 0, 0 } end
-  local page = call('HSCAN', KEYS[4], a[1], 'COUNT', a[2])
+  local page = call('HSCAN', KEYS[RECORDS_KEY], a[1], 'COUNT', a[2])
   local now, ended, overdue = math.min(shard.now, sure_time), tonumber(a[3]), tonumber(a[4])
   local unknown = unknown_since(tonumber(a[5]))
   local dropped, last = 0, 0
@@ -47,7 +52,7 @@ function operations.forget(a)
     end
   end
   if dropped > 0 then
-    changed.meta.forgotten = int(math.max(last, tonumber(call('HGET', KEYS[1], 'forgotten') or '0')))
+    changed.meta.forgotten = int(math.max(last, tonumber(call('HGET', KEYS[META_KEY], 'forgotten') or '0')))
   end
   return { 'ok', page[1], #page[2] / 2, dropped }
 end

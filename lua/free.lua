@@ -4,14 +4,18 @@
 -- a[1]  id  reservation id
 --
 -- Returns { 'ok', state } { 'not_found' } { 'restoring' }
+--
+-- uses bindings.lua: is_key, unbind
+-- uses changes.lua: GUARD, MODE, STATE, dirty, not_found, operations, read_record, reads, want_reservation
+-- uses queue.lua: counts_at_shop, from_shop, load_queue_state
+-- uses shard.lua: shard
 
 -- leave_shop makes room at the shop, which has answered an order and decides later
 local function leave_shop(id)
   if not shard.queue then return end
   load_queue_state()
-  if q.shop[id] or not q.no_shop[id] and call('ZSCORE', KEYS[16], id) then
-    q.no_shop[id], q.shop[id] = true, nil
-    q.at_shop = math.max(q.at_shop - 1, 0)
+  if counts_at_shop(id) then
+    from_shop(id)
     dirty = true
   end
 end

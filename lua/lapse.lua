@@ -6,9 +6,14 @@
 -- a[3]  within  ms for which a hold counts that ended unpaid or in doubt
 --
 -- Returns { 'ok', cursor, dropped }; cursor 0: all have been looked at
+--
+-- uses changes.lua: changed, dirty, operations
+-- uses shard.lua: UNPAID_KEY, call, shard
+-- uses states.lua: unpaid
+-- uses unpaid.lua: counting, parse_unpaid
 
 function operations.lapse(a)
-  local page = call('HSCAN', KEYS[13], a[1], 'COUNT', a[2])
+  local page = call('HSCAN', KEYS[UNPAID_KEY], a[1], 'COUNT', a[2])
   local before, dropped = shard.now - tonumber(a[3]), 0
   for i = 1, #page[2], 2 do
     local field = page[2][i]

@@ -6,6 +6,9 @@
 --
 -- Returns { 'ok', 'released' } it was not sent, also where it has left the line before; { 'at_shop' } it
 --         was sent; { 'conflict', state } it was sent, and has ended; { 'not_found' } { 'restoring' }
+--
+-- uses changes.lua: MODE, STATE, not_found, operations, read_record, reads, want_reservation
+-- uses states.lua: change_state, give_back
 
 reads.leave = want_reservation
 

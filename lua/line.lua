@@ -10,6 +10,11 @@
 --         has waited; left, how many left for the shop in so many of the last seconds;
 --         skipped, how many of those that wait no edge can send
 --         { 'not_found' } { 'restoring' } there is no such sale
+--
+-- uses changes.lua: MODE, STATE, dirty, not_found, operations, read_record
+-- uses queue.lua: ASIDE, aside, from_line, left_lately, load_queue_state, number_of, q, read_order
+-- uses shard.lua: LINE_KEY, call, shard
+-- uses states.lua: change_state, give_back
 
 function operations.line(a)
   if not shard.exists then return not_found() end
@@ -21,8 +26,8 @@ function operations.line(a)
   elseif does == 'resume' then
     q.paused, q.fields.paused, q.not_before, q.fields['until'], dirty = false, false, 0, false, true
   elseif does == 'drain' then
-    for _, id in ipairs(call('ZRANGE', KEYS[14], 0, most - 1)) do
-      if number_of(call('ZSCORE', KEYS[14], id)) > ASIDE / 2 then skipped = skipped - 1 end
+    for _, id in ipairs(call('ZRANGE', KEYS[LINE_KEY], 0, most - 1)) do
+      if number_of(call('ZSCORE', KEYS[LINE_KEY], id)) > ASIDE / 2 then skipped = skipped - 1 end
       local r = read_record(id)
       if r and r[STATE] == 'held' and r[MODE] == 'queued' then
         give_back(r, true)
@@ -35,7 +40,7 @@ function operations.line(a)
     end
   end
   local o
-  for _, id in ipairs(call('ZRANGE', KEYS[14], 0, does == 'drain' and most or 0)) do
+  for _, id in ipairs(call('ZRANGE', KEYS[LINE_KEY], 0, does == 'drain' and most or 0)) do
     if not q.no_line[id] then
       o = read_order(id)
       break

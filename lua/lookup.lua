@@ -10,6 +10,9 @@
 --
 -- Returns { 'ok' }    nothing belongs to another reservation
 --         { 'bound', by, id, state, same, created, deadline, exp, changed, epoch }, see bindings.lua
+--
+-- uses bindings.lua: bound_verdict, buyer_ref
+-- uses changes.lua: operations, reads, want, wanted_bindings
 
 function reads.lookup(a)
   if a[1] ~= '' then want(wanted_bindings, a[1]) end

@@ -7,6 +7,12 @@
 -- Returns { 'ok', state, merged }: the state that holds now; merged: 1 when it was not here.
 --         Without its units what was confirmed is unbacked now, and a hold is expired. What
 --         came back of it has not come back yet.
+--
+-- uses bindings.lua: bind, bind_again, bound_to, is_key, list_under, note_end, ref_field
+-- uses changes.lua: BUYER, CAUSE, CHANGED, CHARGED, CHARGES, CREATED, DEADLINE, EXP, GUARD, LINES, MODE, PENDING, REF, RETURNED, STATE, move, operations, pairs_of, parse_record, read_limit, read_record, reads, text_of, want_reservation, write_journal, write_limit, write_record
+-- uses queue.lua: count_shop, leave_queue, load_queue_state
+-- uses shard.lua: AVAILABLE, shard
+-- uses states.lua: all_available, change_state, columns, give_back, hold_unpaid, index, unindex
 
 -- go_on brings a held hold to where it was: it has a later deadline, or its order was sent or waits
 -- again, see anew.lua, and the line learns of it as of one that was merged.
@@ -58,7 +64,7 @@ function operations.merge(a)
     for _, line in ipairs(lines) do move(line[1], line[2], AVAILABLE, columns[state]) end
     for _, charge in ipairs(pairs_of(r[CHARGES])) do
       local l = read_limit(charge[1])
-      write_limit(charge[1], l[1] + charge[2], l[2] + (state == 'confirmed' and 0 or charge[2]))
+      write_limit(charge[1], l[CHARGED] + charge[2], l[PENDING] + (state == 'confirmed' and 0 or charge[2]))
     end
   end
   if state == 'held' then hold_unpaid(r) end

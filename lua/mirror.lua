@@ -6,11 +6,14 @@
 -- a[3]  state  how it goes, for operators; '': as before
 --
 -- Returns { 'ok' } { 'conflict' } another owner has the right { 'no_sale' }
+--
+-- uses changes.lua: changed, dirty, operations
+-- uses shard.lua: META_KEY, call, int, shard
 
 function operations.mirror(a)
   if not shard.exists then return { 'no_sale' } end
   local owner, lease = a[1], tonumber(a[2])
-  local kept = call('HMGET', KEYS[1], 'mirror', 'mirror_until')
+  local kept = call('HMGET', KEYS[META_KEY], 'mirror', 'mirror_until')
   local ends = tonumber(kept[2] or '0')
   -- as in outbox.lua
   local good = ends > shard.now and (lease == 0 or ends <= shard.now + lease)

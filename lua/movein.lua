@@ -14,6 +14,9 @@
 --         { 'unknown', i }         there is no cell of the i-th line
 --         { 'short', i, available } it has not as many units left
 --         { 'no_sale' }
+--
+-- uses changes.lua: BUYER, CHARGED, LINES, PENDING, STATE, complete, move, notice, operations, plain, read_cell, read_limit, read_record, reads, text_of, want, want_cell, want_reservation, wanted_limits, write_journal, write_limit, write_record
+-- uses shard.lua: AVAILABLE, CONFIRMED, concat, int, shard
 
 local function movein_lines(a)
   local lines, words, k = {}, {}, 6
@@ -54,7 +57,7 @@ function operations.movein(a)
     local field, amount = a[k + 2 * i - 1], tonumber(a[k + 2 * i])
     charges[i] = field .. ' ' .. int(amount)
     local l = read_limit(field)
-    write_limit(field, l[1] + amount, l[2])
+    write_limit(field, l[CHARGED] + amount, l[PENDING])
   end
   for _, line in ipairs(lines) do move(line[1], line[2], AVAILABLE, CONFIRMED) end
   local r = complete({ 'confirmed', shard.time, shard.time, shard.time, shard.now, a[4], a[2], concat(words, ' '), concat(charges, ' '), plain(a[3]), shard.version })

@@ -102,7 +102,7 @@ var (
 	// Align ends the lead of the shard's clock over Redis's own time.
 	Align = operation(Operation{Name: "align", Script: manage, before: []string{"queuetimes"}})
 	// Swap reserves in the place of a hold. The promise is that of a reserve request.
-	Swap = operation(Operation{Name: "swap", Script: manage, Lease: true, Promise: true})
+	Swap = operation(Operation{Name: "swap", Script: manage, Lease: true, Promise: true, before: []string{"verdicts"}})
 	// MoveIn enters what was bought before the sale came here.
 	MoveIn = operation(Operation{Name: "movein", Script: manage})
 )

@@ -7,10 +7,15 @@
 --
 -- Returns { 'ok', cursor, released }; cursor 0: all have been looked at
 --         { 'restoring' }
+--
+-- uses changes.lua: CHANGED, MODE, STATE, operations, read_record
+-- uses queue.lua: listed, load_queue_state, read_order
+-- uses shard.lua: DEADLINES_KEY, call, shard
+-- uses states.lua: change_state, give_back
 
 function operations.orphans(a)
   if shard.merging then return { 'restoring' } end
-  local page, released = call('ZSCAN', KEYS[5], a[1], 'COUNT', a[2]), 0
+  local page, released = call('ZSCAN', KEYS[DEADLINES_KEY], a[1], 'COUNT', a[2]), 0
   load_queue_state()
   for i = 1, #page[2], 2 do
     local id = page[2][i]

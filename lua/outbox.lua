@@ -11,11 +11,14 @@
 --         send a batch, it is that one, whatever is asked: the same batch again has
 --         the same id;
 --         { 'conflict', epoch, sent } another owner has the right; { 'no_sale' }
+--
+-- uses changes.lua: changed, dirty, operations
+-- uses shard.lua: META_KEY, call, int, shard
 
 function operations.outbox(a)
   if not shard.exists then return { 'no_sale' } end
   local owner, lease, epoch, last = a[1], tonumber(a[2]), tonumber(a[3]), tonumber(a[4])
-  local kept = call('HMGET', KEYS[1], 'sender', 'sender_until', 'sent', 'sent_at', 'sending')
+  local kept = call('HMGET', KEYS[META_KEY], 'sender', 'sender_until', 'sent', 'sent_at', 'sending')
   local sender, ends = kept[1] or '', tonumber(kept[2] or '0')
   local sent, sending = tonumber(kept[3] or '0'), tonumber(kept[5] or '0')
   -- where the lead of the shard's clock has ended since, a right seems to be for longer than

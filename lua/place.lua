@@ -7,6 +7,10 @@
 --         paused, 1: it does not go now; sent, 0: it was not sent; 1: the shop has it; 2: the shop has answered, or its
 --         room is free again
 --         { 'not_found' } { 'restoring' }
+--
+-- uses changes.lua: DEADLINE, MODE, STATE, not_found, operations, read_record, reads, want_reservation
+-- uses queue.lua: ASIDE, left_lately, load_queue_state, number_of, q
+-- uses shard.lua: AT_SHOP_KEY, LINE_KEY, call, shard
 
 reads.place = want_reservation
 
@@ -14,12 +18,12 @@ function operations.place(a)
   local r = read_record(a[1])
   if not r or r[STATE] == 'tombstone' then return not_found() end
   if r[STATE] ~= 'held' or r[MODE] ~= 'queued' then
-    local sent = r[MODE] == 'queued' and 0 or r[STATE] == 'held' and call('ZSCORE', KEYS[16], a[1]) and 1 or 2
+    local sent = r[MODE] == 'queued' and 0 or r[STATE] == 'held' and call('ZSCORE', KEYS[AT_SHOP_KEY], a[1]) and 1 or 2
     return { 'ok', r[STATE], 0, 0, 0, 0, r[DEADLINE] - shard.lead, sent }
   end
   load_queue_state()
-  local rank = call('ZRANK', KEYS[14], a[1])
+  local rank = call('ZRANK', KEYS[LINE_KEY], a[1])
   local left, seconds = left_lately()
-  local still = q.paused or q.not_before > shard.now or number_of(call('ZSCORE', KEYS[14], a[1]) or nil) > ASIDE / 2
+  local still = q.paused or q.not_before > shard.now or number_of(call('ZSCORE', KEYS[LINE_KEY], a[1]) or nil) > ASIDE / 2
   return { 'ok', 'waiting', rank and rank + 1 or 0, left, seconds, still and 1 or 0, r[DEADLINE] - shard.lead, 0 }
 end

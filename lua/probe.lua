@@ -12,6 +12,10 @@
 --
 -- Returns { 'ok', next, id, ref, deadline, … }: next is where to go on, 0: all have been
 -- looked at; then three for each reservation that is leased
+--
+-- uses changes.lua: DEADLINE, GATE, PROBES, REF, STATE, operations, read_record, split, write_record
+-- uses shard.lua: IN_DOUBT_KEY, call, int, shard
+-- uses states.lua: too_soon
 
 -- probes_of reads tries, next_at, absent, counted
 local function probes_of(r)
@@ -28,7 +32,7 @@ function operations.probe(a)
   local gate, most, offset = a[1], tonumber(a[2]), tonumber(a[3])
   local wait, most_tries, longest = tonumber(a[4]), tonumber(a[5]), tonumber(a[6])
   local leases = tonumber(a[7] or a[2])
-  local ids = call('ZRANGE', KEYS[6], int(offset), int(offset + most - 1))
+  local ids = call('ZRANGE', KEYS[IN_DOUBT_KEY], int(offset), int(offset + most - 1))
   local out, looked = { 'ok', 0 }, 0
   for _, id in ipairs(ids) do
     if #out >= 2 + 3 * leases then break end

@@ -9,6 +9,10 @@
 --
 -- Returns { 'ok', state }, the state that holds now; { 'not_found' } { 'restoring' }; after present
 --         whatever confirm.lua returns
+--
+-- uses changes.lua: STATE, not_found, operations, read_record, reads, want_reservation
+-- uses probe.lua: probes_of, write_probes
+-- uses states.lua: too_soon
 
 reads.probed = want_reservation
 

@@ -17,6 +17,9 @@
 --   gate   print of the gate that made it: another edge can send it with a gate of the same print
 --   sent   1: the taker may have sent it, and no other edge may
 -- An order that went to the shop at once has none: only its id is in KEYS[16].
+--
+-- uses changes.lua: CHANGED, MODE, STATE, changed, dirty
+-- uses shard.lua: AT_SHOP_KEY, BEYOND_ARRAYS, DEADLINES_KEY, LINE_KEY, ORDERS_KEY, QUEUE_KEY, RECORDS_KEY, call, concat, int, match, records, shard
 
 -- µs by which an order may leave late without the next one leaving later
 local LATE = 20000
@@ -44,13 +47,13 @@ end
 
 local function load_queue_state()
   if q then return q end
-  local v = call('HMGET', KEYS[17], 'next', 'bytes', 'paused', 'until', 's0', 's1', 's2', 's3', 's4', 's5', 's6', 's7', 's8', 's9', 'went')
+  local v = call('HMGET', KEYS[QUEUE_KEY], 'next', 'bytes', 'paused', 'until', 's0', 's1', 's2', 's3', 's4', 's5', 's6', 's7', 's8', 's9', 'went')
   q = {
     next = number_of(v[1]), went = number_of(v[5 + SECONDS]), bytes = number_of(v[2]), paused = v[3] and true or false, not_before = number_of(v[4]),
-    seconds = {}, waiting = call('ZCARD', KEYS[14]), at_shop = call('ZCARD', KEYS[16]),
+    seconds = {}, waiting = call('ZCARD', KEYS[LINE_KEY]), at_shop = call('ZCARD', KEYS[AT_SHOP_KEY]),
     fields = {}, line = {}, no_line = {}, shop = {}, no_shop = {}, orders = {}, tell = {},
   }
-  if call('HLEN', KEYS[15]) == 0 then q.bytes = 0 end -- it fails before the first write, should it be no hash
+  if call('HLEN', KEYS[ORDERS_KEY]) == 0 then q.bytes = 0 end -- it fails before the first write, should it be no hash
   for i = 1, SECONDS do q.seconds[i] = v[4 + i] or '0 0' end
   return q
 end
@@ -66,7 +69,7 @@ local function parse_order(text)
 end
 
 local function read_order(id)
-  if orders[id] == nil then orders[id] = parse_order(call('HGET', KEYS[15], id)) end
+  if orders[id] == nil then orders[id] = parse_order(call('HGET', KEYS[ORDERS_KEY], id)) end
   return orders[id]
 end
 
@@ -143,6 +146,22 @@ local function to_shop(id, score)
   q.shop[id], q.no_shop[id] = score, nil
 end
 
+local function from_shop(id)
+  q.no_shop[id], q.shop[id] = true, nil
+  q.at_shop = math.max(q.at_shop - 1, 0)
+end
+
+-- counts_at_shop says whether an order counts as one that the shop has, or is about to get
+local function counts_at_shop(id) return q.shop[id] or not q.no_shop[id] and call('ZSCORE', KEYS[AT_SHOP_KEY], id) end
+
+local function from_line(id)
+  q.no_line[id], q.line[id] = true, nil
+  q.waiting = math.max(q.waiting - 1, 0)
+end
+
+-- stands_in_line says whether an order has a place in the line
+local function stands_in_line(id) return q.line[id] or not q.no_line[id] and call('ZSCORE', KEYS[LINE_KEY], id) end
+
 -- count_shop counts the order of a held hold of which the line knows nothing. Without an id it counts
 -- all, also those of this call, where no order has come to a queue yet: the sale was rebuilt, or its
 -- gate has just got one.
@@ -161,9 +180,9 @@ local function count_shop(id, mode, since)
       if its_mode then count_shop(other, its_mode, number_of(changed_at)) end
     end
   end
-  local ids = call('ZRANGE', KEYS[5], 0, HOLDS - 1)
+  local ids = call('ZRANGE', KEYS[DEADLINES_KEY], 0, HOLDS - 1)
   for i = 1, #ids, 500 do
-    for j, text in ipairs(call('HMGET', KEYS[4], unpack(ids, i, math.min(i + 499, #ids)))) do
+    for j, text in ipairs(call('HMGET', KEYS[RECORDS_KEY], unpack(ids, i, math.min(i + 499, #ids)))) do
       local other = ids[i + j - 1]
       if records[other] == nil then count(other, text) end
     end
@@ -184,10 +203,10 @@ end
 
 local function to_tell()
   for edge, all in pairs(q.tell) do
-    local field, alive = 't|' .. edge, q.fields['e|' .. edge] or call('HGET', KEYS[17], 'e|' .. edge)
+    local field, alive = 't|' .. edge, q.fields['e|' .. edge] or call('HGET', KEYS[QUEUE_KEY], 'e|' .. edge)
     if not alive or number_of(alive) > shard.now then -- one that has stopped does not ask
       local before = q.fields[field]
-      if before == nil then before = call('HGET', KEYS[17], field) end
+      if before == nil then before = call('HGET', KEYS[QUEUE_KEY], field) end
       q.fields[field] = (before or '') .. concat(all, ' ') .. ' '
     end
   end
@@ -217,8 +236,7 @@ local function before_numbers(ms) return ms - BEYOND_ARRAYS / 10 end
 
 -- back_to_line lets an order wait again that had a turn
 local function back_to_line(id, o)
-  q.no_shop[id], q.shop[id] = true, nil
-  q.at_shop = math.max(q.at_shop - 1, 0)
+  from_shop(id)
   o.taker = '-'
   q.line[id], q.no_line[id] = at_head(o), nil
   q.waiting = q.waiting + 1
@@ -227,35 +245,27 @@ end
 
 -- put_aside lets no order wait behind one that no edge can send
 local function put_aside(id, o)
-  q.line[id] = (q.line[id] or number_of(call('ZSCORE', KEYS[14], id) or nil)) + ASIDE
+  q.line[id] = (q.line[id] or number_of(call('ZSCORE', KEYS[LINE_KEY], id) or nil)) + ASIDE
   q.no_line[id] = nil
   q.fields['a|' .. o.gate] = '1'
   if o.home ~= '-' then q.fields['a|' .. o.home] = '1' end
 end
 
 -- aside returns how many orders no edge can send
-local function aside() return call('ZCOUNT', KEYS[14], int(ASIDE / 2), '+inf') end
+local function aside() return call('ZCOUNT', KEYS[LINE_KEY], int(ASIDE / 2), '+inf') end
 
 -- listed says whether the keys have an order that waits, or has a turn, where it belongs
 local function listed(id, o)
-  if o.taker == '-' then return q.line[id] or not q.no_line[id] and call('ZSCORE', KEYS[14], id) end
-  return q.shop[id] or not q.no_shop[id] and call('ZSCORE', KEYS[16], id)
+  if o.taker == '-' then return stands_in_line(id) end
+  return counts_at_shop(id)
 end
 
 -- drop_rest drops what is left of an order that cannot be read any more
 local function drop_rest(id)
-  local size = call('HSTRLEN', KEYS[15], 'p|' .. id)
+  local size = call('HSTRLEN', KEYS[ORDERS_KEY], 'p|' .. id)
   if size > 0 then set_bytes(q.bytes - size) end
   q.orders[id], q.orders['p|' .. id] = false, false
-  if q.line[id] or not q.no_line[id] and call('ZSCORE', KEYS[14], id) then
-    q.no_line[id], q.line[id] = true, nil
-    q.waiting = math.max(q.waiting - 1, 0)
-  end
-end
-
-local function from_line(id)
-  q.no_line[id], q.line[id] = true, nil
-  q.waiting = math.max(q.waiting - 1, 0)
+  if stands_in_line(id) then from_line(id) end
 end
 
 -- drop_packed forgets what was to be sent
@@ -271,10 +281,7 @@ end
 local function wait_again(id, r, home, gate, packed)
   count_shop()
   drop_rest(id)
-  if q.shop[id] or not q.no_shop[id] and call('ZSCORE', KEYS[16], id) then
-    q.no_shop[id], q.shop[id] = true, nil
-    q.at_shop = math.max(q.at_shop - 1, 0)
-  end
+  if counts_at_shop(id) then from_shop(id) end
   local o = { home = home, try = 0, size = 0, again = 0, since = r[CHANGED], number = before_numbers(r[CHANGED]), taker = '-', gate = gate }
   to_line(id, at_head(o), o, packed)
   changed.meta.queue, shard.queue, dirty = '1', true, true
@@ -289,11 +296,8 @@ local function leave_queue(id)
     q.orders[id], orders[id] = false, false
     if o.taker == '-' then from_line(id) end
     if not o.sent and o.home ~= '-' then tell(o.home, id, 0) end
-  elseif q.orders[id] == nil and call('HEXISTS', KEYS[15], id) == 1 then -- this call has not dropped it
+  elseif q.orders[id] == nil and call('HEXISTS', KEYS[ORDERS_KEY], id) == 1 then -- this call has not dropped it
     drop_rest(id)
   end
-  if q.shop[id] or (not o or o.taker ~= '-') and call('ZSCORE', KEYS[16], id) then
-    q.no_shop[id], q.shop[id] = true, nil
-    q.at_shop = math.max(q.at_shop - 1, 0)
-  end
+  if q.shop[id] or (not o or o.taker ~= '-') and counts_at_shop(id) then from_shop(id) end
 end

@@ -1,5 +1,8 @@
 -- queuetimes.lua: the times of the queue where a lead of the shard's clock ends. align.lua and
 -- expire.lua need it.
+--
+-- uses queue.lua: SECONDS, load_queue_state, number_of, q, read_order, write_order
+-- uses shard.lua: AT_SHOP_KEY, QUEUE_KEY, call, find, int, shard
 
 -- move_times moves the times of the queue where the shard's clock goes back by so many ms, because a
 -- lead ends: else no order would leave before the clock has caught up
@@ -19,7 +22,7 @@ local function move_times(ms)
     q.fields['until'] = int(q.not_before)
   end
   for i = 1, SECONDS do q.seconds[i], q.fields['s' .. i - 1] = '0 0', false end
-  local fields = call('HGETALL', KEYS[17])
+  local fields = call('HGETALL', KEYS[QUEUE_KEY])
   for i = 1, #fields, 2 do
     if find(fields[i], '^e|') then q.fields[fields[i]] = int(number_of(fields[i + 1]) - ms) end
   end
@@ -31,6 +34,6 @@ local function move_order(id, ms)
   if not o then return end
   o.since = math.max(o.since - ms, 0)
   write_order(id, o)
-  local ends = o.taker ~= '-' and not o.sent and number_of(call('ZSCORE', KEYS[16], id) or nil)
+  local ends = o.taker ~= '-' and not o.sent and number_of(call('ZSCORE', KEYS[AT_SHOP_KEY], id) or nil)
   if ends and ends > 0 then q.shop[id] = ends - ms end
 end

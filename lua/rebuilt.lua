@@ -8,6 +8,9 @@
 -- a[5]  forgotten  ms; the latest exp of what was not restored because it is over, see forget.lua; 0: none
 --
 -- Returns { 'ok', seq } (also when it has begun already); { 'conflict' } another process restores it
+--
+-- uses changes.lua: changed, notice, operations, write_journal
+-- uses shard.lua: META_KEY, call, int, shard
 
 function operations.rebuilt(a)
   local epoch = tonumber(a[1])
@@ -16,7 +19,7 @@ function operations.rebuilt(a)
   shard.exists, shard.epoch, shard.status, shard.restoring = true, epoch, a[3], false
   shard.now = math.max(shard.now, tonumber(a[2]))
   changed.meta.restoring, changed.meta.epoch, changed.meta.status = false, int(epoch), a[3]
-  local forgotten = math.max(tonumber(a[5] or '0'), tonumber(call('HGET', KEYS[1], 'forgotten') or '0'))
+  local forgotten = math.max(tonumber(a[5] or '0'), tonumber(call('HGET', KEYS[META_KEY], 'forgotten') or '0'))
   if forgotten > 0 then changed.meta.forgotten = int(forgotten) end
   write_journal('rebuilt', int(shard.version), '', '', '', a[4], '')
   notice = 'sale'

@@ -8,6 +8,10 @@
 --
 -- Returns { 'ok', state } { 'conflict', state } { 'not_found' } { 'restoring' }
 --         { 'no_sale' }  all of the sale is lost: it may be rebuilt
+--
+-- uses changes.lua: MODE, STATE, not_found, operations, read_record, reads, want_reservation
+-- uses queue.lua: listed, load_queue_state, read_order, wait_again
+-- uses shard.lua: shard
 
 reads.rejoin = want_reservation
 

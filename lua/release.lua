@@ -14,6 +14,11 @@
 --
 -- Returns { 'ok', state } { 'conflict', state } { 'too_soon', left } { 'not_found' }
 --         { 'restoring' }, see not_found
+--
+-- uses changes.lua: CAUSE, MODE, STATE, complete, operations, plain, read_record, reads, want_reservation, write_record
+-- uses queue.lua: load_queue_state, read_order
+-- uses shard.lua: shard
+-- uses states.lua: change_state, earlier_of, give_back, hold_again, index, margin_of, swapped, too_soon
 
 -- ms beyond not_after: more than any clock step
 local TOMBSTONE_FOR = 3600000

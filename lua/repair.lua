@@ -18,6 +18,12 @@
 -- Returns { 'ok', done, … } for each 1, or 0: it is not what was found any more
 --         { 'conflict', seq }  something was repaired in the entry seq, after what was examined
 --         { 'no_sale' }        another epoch, or nothing is known
+--
+-- uses bindings.lua: bind
+-- uses changes.lua: CHARGED, PENDING, changed, notice, operations, parse_limit, part_keys, write_journal, write_limit, write_record, zadd, zrem
+-- uses shard.lua: META_KEY, call, cells, find, int, limits, parse_cell, shard
+-- uses states.lua: read_unpaid
+-- uses unpaid.lua: parse_unpaid
 
 local function numbers_of(text)
   local out = {}
@@ -54,7 +60,7 @@ local function put_limit(name, now, found, wanted)
     l = parse_limit(wanted)
   end
   limits[name] = l
-  write_limit(name, l[1], l[2])
+  write_limit(name, l[CHARGED], l[PENDING])
   return true
 end
 
@@ -99,7 +105,7 @@ end
 
 function operations.repair(a)
   if not shard.exists or shard.epoch ~= tonumber(a[1]) then return { 'no_sale' } end
-  local last = tonumber(call('HGET', KEYS[1], 'repaired') or '0')
+  local last = tonumber(call('HGET', KEYS[META_KEY], 'repaired') or '0')
   if last > tonumber(a[2]) then return { 'conflict', last } end
   local out, any, k = { 'ok' }, false, 5
   for i = 1, tonumber(a[4]) do

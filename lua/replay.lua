@@ -2,16 +2,43 @@
 -- under the same numbers. It comes after states.lua; fence.lua calls it.
 --
 -- A movement gives a reservation's state whatever it was before: what the reservation took
--- is taken off, then what it takes now is added. recovery/history.go does the same in Go.
+-- is taken off, then what it takes now is added. Movement.Apply of package journal does the same in Go.
 -- Where earlier movements are missing, a movement may not follow from what is here. The journal
 -- then gets it as it follows, or as missing too: what it tells must add up.
+--
+-- uses bindings.lua: bind, bind_again, bound_to, is_key, list_under, note_end, ref_field, unbind, unlist_under
+-- uses changes.lua: CAUSE, CHANGED, CHARGED, CHARGES, DEADLINE, FIELDS, GUARD, LINES, MODE, PENDING, REF, RETURNED, STATE, changed, dirty, notice, pairs_of, parse_record, plain, read_cell, read_limit, read_record, write_limit, write_record
+-- uses queue.lua: SENT, count_shop, leave_queue, load_queue_state, to_shop
+-- uses shard.lua: AVAILABLE, STOCK, concat, int, match, records, shard
+-- uses states.lua: columns, count_unpaid, hold_unpaid, index, swapped, unindex
 
-local taking = { held = HELD, in_doubt = IN_DOUBT, confirmed = CONFIRMED }
+-- what a movement of each kind does, as journal/kinds.go has it: the state that a reservation enters, a
+-- change of stock, or of a sale's status. opaque: more than the journal tells
+local effects = {
+  held = { reservation = true, enters = 'held' },
+  in_doubt = { reservation = true, enters = 'in_doubt' },
+  confirmed = { reservation = true, enters = 'confirmed' },
+  released = { reservation = true, enters = 'released' },
+  expired = { reservation = true, enters = 'expired' },
+  unbacked = { reservation = true, enters = 'unbacked' },
+  extended = { reservation = true },
+  returned = { reservation = true, returned = true },
+  recreated = { reservation = true, enters = 'confirmed' },
+  adjusted = { stock = true },
+  loaded = { opaque = true },
+  applied = { opaque = true },
+  open = { status = true },
+  paused = { status = true },
+  closed = { status = true },
+  repaired = { opaque = true },
+  rebuilt = { opaque = true },
+  missing = {},
+}
 
 -- count adds what a reservation takes of cells and limits, or subtracts it
 local function count(r, sign)
-  local column = taking[r[STATE]]
-  if not column then return end
+  local column = columns[r[STATE]]
+  if not column or column == AVAILABLE then return end
   for i, text in ipairs({ r[LINES], r[RETURNED] }) do
     for _, line in ipairs(pairs_of(text)) do
       local c, n = read_cell(line[1]), (i == 1 and sign or -sign) * line[2]
@@ -23,7 +50,7 @@ local function count(r, sign)
   end
   for _, charge in ipairs(pairs_of(r[CHARGES])) do
     local l, n = read_limit(charge[1]), sign * charge[2]
-    write_limit(charge[1], l[1] + n, l[2] + (r[STATE] == 'confirmed' and 0 or n))
+    write_limit(charge[1], l[CHARGED] + n, l[PENDING] + (r[STATE] == 'confirmed' and 0 or n))
   end
 end
 
@@ -107,7 +134,7 @@ end
 local function follow(m, at)
   local before = read_record(m.id)
   if not follows(m, before and before[STATE] ~= 'tombstone' and before[STATE] or '') then return false end
-  local state = m.kind ~= 'returned' and m.kind ~= 'extended' and m.kind ~= 'recreated' and m.kind or nil
+  local state = effects[m.kind].enters
   local after
   if m.record ~= '' then
     after = parse_record(m.record)
@@ -164,14 +191,12 @@ local movement_form = '^([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]
 
 -- again applies a movement. False: it does not follow from what is here.
 local function again(m, before, at)
-  if m.kind == 'missing' then return true end
-  if m.kind == 'adjusted' then return adjust_again(m, before) end
-  if m.kind == 'open' or m.kind == 'paused' or m.kind == 'closed' then
-    status_again(m)
-    return true
-  end
+  local effect = effects[m.kind]
+  if effect.stock then return adjust_again(m, before) end
+  if effect.status then status_again(m) end
+  if not effect.reservation then return true end
   if not follow(m, at) then return false end
-  if m.kind == 'returned' then
+  if effect.returned then
     changed.returns[m.id .. '|' .. match(m.cause, '^%S*')] = '1 ' .. m.lines .. '\t' .. records[m.id][RETURNED]
   end
   return true
@@ -179,13 +204,14 @@ end
 
 -- replay applies the movements of an entry, the first of which has a number. It returns the
 -- entry as the journal must have it, and how many of its movements are missing. False: one of
--- them has more effects than the journal tells; nothing of the entry was applied.
+-- them has more effects than the journal tells, or is of a kind that is not known; nothing of the
+-- entry was applied.
 local function replay(text, at, first)
   local movements = {}
   for line in string.gmatch(text, '[^\n]+') do
     local m = {}
     m.kind, m.id, m.was, m.lines, m.buyer, m.cause, m.record = match(line, movement_form)
-    if not m.kind or m.kind == 'applied' or m.kind == 'loaded' or m.kind == 'repaired' or m.kind == 'rebuilt' then return false end
+    if not effects[m.kind] or effects[m.kind].opaque then return false end
     movements[#movements + 1] = m
   end
   local now, lost, altered = shard.now, 0, false

@@ -59,6 +59,11 @@
 --         { 'schema', schema }             a newer edge has changed the layout: nothing was touched
 --         { 'restoring' }                  half of the shard is missing: nothing was touched
 --         { 'fenced' }                     see fence.lua: nothing was touched
+--
+-- uses shard.lua: AVAILABLE, BINDINGS_KEY, CELLS_KEY, DEADLINES_KEY, HELD, JOURNAL_KEY, LIMITS_KEY, META_KEY, RECORDS_KEY, UNPAID_KEY, bindings, call, cell_text, cells, closed_answer, concat, fenced, int, match, parse_cell, records, shard, time
+-- uses verdicts.lua: limits_verdict, read_profile, stock_verdict, unpaid_verdict
+
+local SHADOW_KEY = 18
 
 local ARGV, KEYS = ARGV, KEYS
 local earliest, n, k = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[9])
@@ -84,56 +89,34 @@ local queue -- functions of queue.lua
 -- the profiles, with what follows from them for a record, its movement and its answer
 local profiles, wanted = {}, {}
 for i = 1, k do
-  local w = {}
-  for word in string.gmatch(ARGV[9 + i], '%S+') do w[#w + 1] = word end
-  local hold_for, last = tonumber(w[2]), 6 + 2 * tonumber(w[6])
-  local due, ends = int(now + hold_for), int(time + hold_for)
-  local exp, at, lines = int(time + hold_for - tonumber(w[3])), int(time), concat(w, ' ', 7, last)
-  local mode, waits = w[4], nil
+  local profile = read_profile(ARGV[9 + i])
+  local hold_for, margin, mode = profile.hold_for, profile.margin, profile.mode
+  local ends, exp, at = int(time + hold_for), int(time + hold_for - margin), int(time)
   local told, queued = match(mode, '^(%a+):(%S+)$')
   if told then
     local as, per, every, at_once, most, bytes, longest, home, gate = match(queued, '^(%a+):(%d+):(%d+):(%d+):(%d+):(%d+):(%d+):(%S+):(%S+)$')
     queue = queue or load_queue()
     longest, mode = tonumber(longest), as
-    waits = {
+    profile.queue = {
       told = told ~= 'queued' and told, as = as, every = queue.every(tonumber(per), tonumber(every)),
       at_once = tonumber(at_once), most = tonumber(most), bytes = tonumber(bytes), home = home, gate = gate, due = int(now + longest),
-      head = 'held\t' .. int(now + longest) .. '\t' .. int(time + longest - tonumber(w[3])) .. '\t' .. at .. '\t' .. int(now) .. '\tqueued\t',
-      answer = 'ok waiting ' .. int(time + longest) .. ' ' .. int(time + longest - tonumber(w[3])) .. ' ' .. int(shard.epoch) .. ' ' .. at,
+      head = 'held\t' .. int(now + longest) .. '\t' .. int(time + longest - margin) .. '\t' .. at .. '\t' .. int(now) .. '\tqueued\t',
+      answer = 'ok waiting ' .. int(time + longest) .. ' ' .. int(time + longest - margin) .. ' ' .. int(shard.epoch) .. ' ' .. at,
     }
   end
-  local refusal = closed
-  if tonumber(w[1]) ~= shard.version then refusal = w[1] ~= 'told' and { 'version', shard.version } end
-  local t = {
-    queue = waits,
-    refusal = refusal,
-    due = due,
-    head = 'held\t' .. due .. '\t' .. exp .. '\t' .. at .. '\t' .. int(now) .. '\t' .. mode .. '\t',
-    lines = lines,
-    between = '\t\t' .. lines .. '\t',
-    answer = 'ok held ' .. ends .. ' ' .. exp .. ' ' .. int(shard.epoch) .. ' ' .. at,
-    cells = {}, units = {}, amounts = {}, most = {}, from = {}, to = {},
-    owed = 0,
-  }
-  if w[5] ~= '0' then
-    local counters, at_once, ended, within = match(w[5], '^(%d+):(%d+):(%d+):(%d+)$')
-    t.owed, t.at_once, t.ended, t.within = tonumber(counters), tonumber(at_once), tonumber(ended), tonumber(within)
-  end
-  local m = 0
-  for j = 7, last, 2 do
-    m = m + 1
-    t.cells[m], t.units[m] = w[j], tonumber(w[j + 1])
-    if cells[w[j]] == nil then
-      cells[w[j]] = false
-      wanted[#wanted + 1] = w[j]
+  profile.refusal = closed
+  if tonumber(profile.version) ~= shard.version then profile.refusal = profile.version ~= 'told' and { 'version', shard.version } end
+  profile.due = int(now + hold_for)
+  profile.head = 'held\t' .. profile.due .. '\t' .. exp .. '\t' .. at .. '\t' .. int(now) .. '\t' .. mode .. '\t'
+  profile.between = '\t\t' .. profile.lines .. '\t'
+  profile.answer = 'ok held ' .. ends .. ' ' .. exp .. ' ' .. int(shard.epoch) .. ' ' .. at
+  for _, name in ipairs(profile.cells) do
+    if cells[name] == nil then
+      cells[name] = false
+      wanted[#wanted + 1] = name
     end
   end
-  m = 0
-  for j = last + 1, #w, 4 do
-    m = m + 1
-    t.amounts[m], t.most[m], t.from[m], t.to[m] = tonumber(w[j]), tonumber(w[j + 1]), tonumber(w[j + 2]), tonumber(w[j + 3])
-  end
-  profiles[i] = t
+  profiles[i] = profile
 end
 
 -- behind which places of ARGV the columns are
@@ -157,8 +140,8 @@ local function read(key, list, first, last)
   return all
 end
 
-local kept = read(KEYS[4], ARGV, ids_at + 1, ids_at + n)
-local guarded = read(KEYS[11], ARGV, guards_at + 1, guards_at + n)
+local kept = read(KEYS[RECORDS_KEY], ARGV, ids_at + 1, ids_at + n)
+local guarded = read(KEYS[BINDINGS_KEY], ARGV, guards_at + 1, guards_at + n)
 
 -- the fields of refs, see bindings.lua: of the buyer, and of the first reservation
 local refs, own_fields, first_fields = {}, {}, {}
@@ -168,18 +151,17 @@ if with_refs then
     refs[i] = string.sub(ARGV[refs_at + i], 3)
     own_fields[i], first_fields[i] = 'b|' .. ARGV[buyers_at + i] .. '|' .. refs[i], 'r|' .. refs[i]
   end
-  owned, named = read(KEYS[11], own_fields, 1, n), read(KEYS[11], first_fields, 1, n)
+  owned, named = read(KEYS[BINDINGS_KEY], own_fields, 1, n), read(KEYS[BINDINGS_KEY], first_fields, 1, n)
 end
-local counted = read(KEYS[3], ARGV, fields_at + 1, owed_at)
-local owing = read(KEYS[13], ARGV, owed_at + 1, #ARGV)
-for i, text in ipairs(read(KEYS[2], wanted, 1, #wanted)) do cells[wanted[i]] = parse_cell(text) end
+local counted = read(KEYS[LIMITS_KEY], ARGV, fields_at + 1, owed_at)
+local owing = read(KEYS[UNPAID_KEY], ARGV, owed_at + 1, #ARGV)
+for i, text in ipairs(read(KEYS[CELLS_KEY], wanted, 1, #wanted)) do cells[wanted[i]] = parse_cell(text) end
 local unpaid = {} -- counters of unpaid holds, by their fields
 local parse_unpaid, unpaid_text, counting, prune
 if owing[1] ~= nil then parse_unpaid, unpaid_text, counting, prune = load_unpaid() end
 local charged, pending = {}, {} -- by a limit's field; pending is the part of charged that holds have not resolved
-local over -- the limit that would have refused the present attempt, as in its answer
 local dry_run
-if KEYS[18] then
+if KEYS[SHADOW_KEY] then
   dry_run = load_dry_run()
   dry_run.begin(wanted, charged, pending, counted, n, { ids = ids_at, guards = guards_at, refs = with_refs and refs_at, buyers = buyers_at, rests = rests_at,
     fields = fields_at, owed = owed_at })
@@ -200,7 +182,7 @@ end
 
 -- bound_answer names the reservation to which the i-th attempt's guard or ref belongs
 local bound_verdict, with_named
-local function bound_answer(i, t)
+local function bound_answer(i, profile)
   if not bound_verdict then bound_verdict, with_named = load_bindings() end
   local guard, ref = ARGV[guards_at + i], refs[i] or ''
   if bindings[guard] == nil then bindings[guard] = guarded[i] end
@@ -210,85 +192,41 @@ local function bound_answer(i, t)
   end
   local print = match(ARGV[rests_at + i], '^\t[^\t]*\t[^\t]*\t[^\t]*\t[^\t]*\t[^\t]*\t([^\t]*)\t')
   local shared = ref ~= '' and string.sub(ARGV[refs_at + i], 1, 1) == 's'
-  local found = bound_verdict(guard, print, ref, shared, ARGV[buyers_at + i], t.lines)
+  local found = bound_verdict(guard, print, ref, shared, ARGV[buyers_at + i], profile.lines)
   return found and { 'bound', unpack(found) }
 end
 
--- Callers sum equal lines and limits; should one not, they are counted together
--- here: no attempt gets more than there is. The fields begin after index f.
-local function limits_verdict(t, f)
-  local amounts, asked = t.amounts, {}
-  for i = 1, #amounts do
-    if time < t.from[i] or time >= t.to[i] then return { 'window', time } end
-    local field = ARGV[f + i]
-    if not charged[field] then
-      local text = counted[f + i - fields_at]
-      if text then
-        local c, p = match(text, '^(%d+) (%d+)')
-        charged[field], pending[field] = tonumber(c), tonumber(p)
-      else
-        charged[field], pending[field] = 0, 0
-      end
-    end
-    local amount = amounts[i]
-    if i > 1 or amounts[2] then
-      amount = amount + (asked[field] or 0)
-      asked[field] = amount
-    end
-    local most = t.most[i]
-    if charged[field] + amount > most then
-      local full = charged[field] - pending[field] + amount > math.abs(most)
-      if most >= 0 and full then return { 'limit', i } end
-      if most >= 0 then return { 'pending', i } end
-      if charged[field] + amount > -most then over = over or (full and i or -i) end
+-- what verdicts.lua looks at: a limit and a counter of unpaid holds by their places in ARGV
+local function limit_at(place)
+  local field = ARGV[place]
+  if not charged[field] then
+    charged[field], pending[field] = 0, 0
+    local text = counted[place - fields_at]
+    if text then
+      local c, p = match(text, '^(%d+) (%d+)')
+      charged[field], pending[field] = tonumber(c), tonumber(p)
     end
   end
-  return nil
+  return field, charged[field], pending[field]
 end
 
--- unpaid_verdict looks at the counters of unpaid holds behind a place of ARGV
-local function unpaid_verdict(t, u)
-  local wait
-  for i = 1, t.owed do
-    local field = ARGV[u + i]
-    local c = unpaid[field]
-    if not c then
-      c = parse_unpaid(owing[u + i - owed_at])
-      unpaid[field] = c
-    end
-    local _, oldest = counting(c, now - t.within, t.ended)
-    if oldest then
-      wait = math.max(wait or 0, oldest + t.within - now)
-    elseif c.held >= t.at_once then
-      wait = wait or 0
-    end
+local function unpaid_at(place, after, n)
+  local field = ARGV[place]
+  local c = unpaid[field]
+  if not c then
+    c = parse_unpaid(owing[place - owed_at])
+    unpaid[field] = c
   end
-  return wait and { 'unpaid', wait }
+  local _, nth = counting(c, after, n)
+  return c.held, nth
 end
 
-local function stock_verdict(t)
-  local names, all_held, asked = t.cells, nil, {}
-  for i = 1, #names do
-    local name, units = names[i], t.units[i]
-    local c = cells[name]
-    if not c then return { 'unknown', i } end
-    if names[2] then
-      units = units + (asked[name] or 0)
-      asked[name] = units
-    end
-    if c[AVAILABLE] < units then
-      local left = c[AVAILABLE] + c[HELD] + c[IN_DOUBT]
-      if left < units then return { 'sold_out', i, c[AVAILABLE], left, seq } end
-      all_held = all_held or { 'all_held', i, c[AVAILABLE], left, seq }
-    end
-  end
-  return all_held
-end
+local nothing_back = {}
 
 -- queue_verdict refuses an order that would wait where there is no room. It returns whether the
 -- order waits.
-local function queue_verdict(i, t)
-  local o = t.queue
+local function queue_verdict(i, profile)
+  local o = profile.queue
   local q = queue.load()
   if o.told then return nil, o.told == 'waits' end
   if q.waiting == 0 and queue.free(o) > 0 then return nil, false end
@@ -315,15 +253,16 @@ if time > earliest then
   for word in string.gmatch(ARGV[5], '%d+') do untils[#untils + 1] = tonumber(word) end
 end
 
-local f, l, p, u, o, waits = fields_at, 0, 1, owed_at, 0, false
+-- behind which places of ARGV the present attempt has its limits and its counters of unpaid holds
+local limits_behind, unpaid_behind = fields_at, owed_at
+local pieces, limit_words, unpaid_words = 0, 0, 0 -- of movements, to_limits and to_unpaid
 for i = 1, n do
   local id, guard = ARGV[ids_at + i], ARGV[guards_at + i]
-  local t = profiles[k > 1 and tonumber(ARGV[profiles_at + i]) or 1]
-  local m = #t.amounts
+  local profile = profiles[k > 1 and tonumber(ARGV[profiles_at + i]) or 1]
   local ref = refs[i] or ''
   local record = records[id] or kept[i]
-  local answer = dry_run and dry_run.known(i, t)
-  over, waits = nil, false
+  local answer = dry_run and dry_run.known(i, profile)
+  local over, waits -- over: the limit in shadow that is full
   if answer then -- nothing is left to decide
   elseif record then
     answer = known_answer(record)
@@ -334,37 +273,38 @@ for i = 1, n do
     -- reservation
     if guarded[i] or bindings[guard] or
       ref ~= '' and (owned[i] or named[i] or bindings[own_fields[i]] or bindings[first_fields[i]]) then
-      answer = bound_answer(i, t)
+      answer = bound_answer(i, profile)
     end
-    answer = answer or untils[i] and time > untils[i] and { 'late' } or t.refusal or m > 0 and limits_verdict(t, f) or
-      t.owed > 0 and unpaid_verdict(t, u) or stock_verdict(t)
-    if t.queue and not answer then answer, waits = queue_verdict(i, t) end
-    if dry_run then answer = dry_run.decide(i, t, f, answer) or over and t.answer .. ' ' .. over or t.answer end
+    answer = answer or untils[i] and time > untils[i] and { 'late' } or profile.refusal
+    if not answer then answer, over = limits_verdict(profile, limits_behind, limit_at) end
+    answer = answer or unpaid_verdict(profile, unpaid_behind, unpaid_at) or stock_verdict(profile, seq, nothing_back)
+    if profile.queue and not answer then answer, waits = queue_verdict(i, profile) end
+    if dry_run then answer = dry_run.decide(i, profile, limits_behind, answer) or over and profile.answer .. ' ' .. over or profile.answer end
   end
   if not answer then
-    for j = 1, #t.cells do
-      local c, units = cells[t.cells[j]], t.units[j]
+    for j = 1, #profile.cells do
+      local c, units = cells[profile.cells[j]], profile.units[j]
       c[AVAILABLE], c[HELD], c.moved = c[AVAILABLE] - units, c[HELD] + units, true
     end
-    for j = 1, m do
-      local field = ARGV[f + j]
-      local amount = t.amounts[j]
+    for j = 1, #profile.amounts do
+      local field, amount = ARGV[limits_behind + j], profile.amounts[j]
       charged[field], pending[field] = charged[field] + amount, pending[field] + amount
-      to_limits[l + 1], to_limits[l + 2] = field, int(charged[field]) .. ' ' .. int(pending[field])
-      l = l + 2
+      to_limits[limit_words + 1], to_limits[limit_words + 2] = field, int(charged[field]) .. ' ' .. int(pending[field])
+      limit_words = limit_words + 2
     end
-    for j = 1, t.owed do
-      local c = unpaid[ARGV[u + j]]
+    for j = 1, profile.owed do
+      local field = ARGV[unpaid_behind + j]
+      local c = unpaid[field]
       c.held = c.held + 1
-      prune(c, now - t.within)
-      to_unpaid[o + 1], to_unpaid[o + 2] = ARGV[u + j], unpaid_text(c)
-      o = o + 2
+      prune(c, now - profile.within)
+      to_unpaid[unpaid_words + 1], to_unpaid[unpaid_words + 2] = field, unpaid_text(c)
+      unpaid_words = unpaid_words + 2
     end
     local buyer = ARGV[buyers_at + i]
-    record = (waits and t.queue.head or t.head) .. buyer .. ARGV[rests_at + i]
+    record = (waits and profile.queue.head or profile.head) .. buyer .. ARGV[rests_at + i]
     records[id] = record
     to_records[2 * moved + 1], to_records[2 * moved + 2] = id, record
-    to_deadlines[2 * moved + 1], to_deadlines[2 * moved + 2] = waits and t.queue.due or t.due, id
+    to_deadlines[2 * moved + 1], to_deadlines[2 * moved + 2] = waits and profile.queue.due or profile.due, id
     if guard ~= '' then to_bind(guard, id) end
     if ref ~= '' then
       to_bind(own_fields[i], id)
@@ -378,19 +318,19 @@ for i = 1, n do
     end
     moved, seq = moved + 1, seq + 1
     -- in pieces: Redis's Lua hashes every text that is made, byte by byte
-    movements[p], movements[p + 1], movements[p + 2] = moved > 1 and '\nheld\t' or 'held\t', id, t.between
-    movements[p + 3], movements[p + 4], movements[p + 5] = buyer, '\t\t', record
-    p = p + 6
-    answer = waits and t.queue.answer or t.answer
+    movements[pieces + 1], movements[pieces + 2], movements[pieces + 3] = moved > 1 and '\nheld\t' or 'held\t', id, profile.between
+    movements[pieces + 4], movements[pieces + 5], movements[pieces + 6] = buyer, '\t\t', record
+    pieces = pieces + 6
+    answer = waits and profile.queue.answer or profile.answer
     if over then answer = answer .. ' ' .. over end
     if waits then
-      queue.wait(id, seq, t.queue, ARGV[orders_at + i])
-    elseif t.queue then
-      queue.go(id, t.queue)
+      queue.wait(id, seq, profile.queue, ARGV[orders_at + i])
+    elseif profile.queue then
+      queue.go(id, profile.queue)
     end
   end
   out[4 + i] = answer
-  f, u = f + m, u + t.owed
+  limits_behind, unpaid_behind = limits_behind + #profile.amounts, unpaid_behind + profile.owed
 end
 
 -- many calls a command in pieces
@@ -407,25 +347,25 @@ if moved > 0 then
   for name, c in pairs(cells) do
     if c and c.moved then
       to_cells[#to_cells + 1] = name
-      to_cells[#to_cells + 1] = int(c[1]) .. ' ' .. int(c[2]) .. ' ' .. int(c[3]) .. ' ' .. int(c[4]) .. ' ' .. int(c[5])
+      to_cells[#to_cells + 1] = cell_text(c)
     end
   end
   -- what can fail comes before the first write: of the keys only this one was not read
-  call('ZCARD', KEYS[5])
+  call('ZCARD', KEYS[DEADLINES_KEY])
   -- the journal first, because Redis refuses a repeated sequence number there
-  call('XADD', KEYS[10], int(seq) .. '-0', 'v', '1', 'time', int(now), 'movements', concat(movements))
-  many('HSET', KEYS[2], to_cells)
-  many('HSET', KEYS[3], to_limits)
-  many('HSET', KEYS[4], to_records)
-  many('ZADD', KEYS[5], to_deadlines)
-  many('HDEL', KEYS[11], freed)
-  many('HSET', KEYS[11], to_bindings)
-  many('HSET', KEYS[13], to_unpaid)
-  if queue and queue.write(many) and not shard.queue then call('HSET', KEYS[1], 'queue', '1', 'schema', ARGV[1]) end
+  call('XADD', KEYS[JOURNAL_KEY], int(seq) .. '-0', 'v', '1', 'time', int(now), 'movements', concat(movements))
+  many('HSET', KEYS[CELLS_KEY], to_cells)
+  many('HSET', KEYS[LIMITS_KEY], to_limits)
+  many('HSET', KEYS[RECORDS_KEY], to_records)
+  many('ZADD', KEYS[DEADLINES_KEY], to_deadlines)
+  many('HDEL', KEYS[BINDINGS_KEY], freed)
+  many('HSET', KEYS[BINDINGS_KEY], to_bindings)
+  many('HSET', KEYS[UNPAID_KEY], to_unpaid)
+  if queue and queue.write(many) and not shard.queue then call('HSET', KEYS[META_KEY], 'queue', '1', 'schema', ARGV[1]) end
   -- from now on an edge that does not know these counters leaves the shard alone
-  if to_unpaid[1] and shard.schema < tonumber(ARGV[1]) then call('HSET', KEYS[1], 'schema', ARGV[1]) end
-  call('HSET', KEYS[1], 'seq', int(seq), 'clock', int(now))
+  if to_unpaid[1] and shard.schema < tonumber(ARGV[1]) then call('HSET', KEYS[META_KEY], 'schema', ARGV[1]) end
+  call('HSET', KEYS[META_KEY], 'seq', int(seq), 'clock', int(now))
 end
-if shard.lead_changed then call('HSET', KEYS[1], 'lead', string.format('%.0f', shard.lead)) end
+if shard.lead_changed then call('HSET', KEYS[META_KEY], 'lead', string.format('%.0f', shard.lead)) end
 out[3] = seq
 return out

@@ -13,6 +13,10 @@
 --         { 'conflict', state } { 'not_found' } { 'restoring' }
 --         { 'key_reused' }         the return id was used for another return
 --         { 'too_many', i, left }  of the i-th line less is left; i is 0 when nothing at all is
+--
+-- uses bindings.lua: same_lines
+-- uses changes.lua: BUYER, CHARGED, CHARGES, COUNTED, LINES, PENDING, RETURNED, STATE, changed, move, not_found, operations, pairs_of, read_cell, read_limit, read_record, reads, text_of, want_reservation, write_journal, write_limit, write_record
+-- uses shard.lua: AVAILABLE, CONFIRMED, RETURNS_KEY, STOCK, call, int
 
 -- units_of adds up lines: cell → units, and the cells in their order
 local function units_of(lines)
@@ -76,7 +80,7 @@ local function give_back_part(r, order, units, left)
       if count == 'units' then taken[field] = (taken[field] or 0) + back end
     end
     local l = read_limit(field)
-    if back > 0 and l[3] then write_limit(field, l[1] - back, l[2]) end
+    if back > 0 and l[COUNTED] then write_limit(field, l[CHARGED] - back, l[PENDING]) end
     if amount > back then words[#words + 1] = field .. ' ' .. int(amount - back) end
   end
   r[CHARGES] = table.concat(words, ' ')
@@ -97,7 +101,7 @@ operations['return'] = function(a)
   local units, asked_order = units_of(asked)
   local asked_words = words_of(units, asked_order, 1)
   local key = id .. '|' .. return_id
-  local before = changed.returns[key] or call('HGET', KEYS[12], key)
+  local before = changed.returns[key] or call('HGET', KEYS[RETURNS_KEY], key)
   if before then
     local flag, lines, answer = string.match(before, '^(%d) ([^\t]*)\t(.*)$')
     local same = same_lines(lines, asked_words)

@@ -16,6 +16,11 @@
 --         { 'too_soon', wait }   by the pace it may not go yet: the caller has the turn, and asks again in wait ms
 --         { 'conflict', state }  another edge has the turn, or the order does not wait any more
 --         { 'not_found' } { 'restoring' }
+--
+-- uses anew.lua: begin_anew
+-- uses changes.lua: CHANGED, CREATED, DEADLINE, EXP, MODE, STATE, not_found, operations, read_record, reads, want_reservation
+-- uses queue.lua: SENT, drop_packed, every_of, from_line, goes, load_queue_state, read_order, to_shop, too_early, write_order
+-- uses shard.lua: shard
 
 reads.send = want_reservation
 

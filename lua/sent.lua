@@ -6,12 +6,15 @@
 --
 -- Returns { 'ok', seq } the newest one; { 'no_sale' } another epoch, or nothing is known;
 --         { 'conflict', seq } the shard has not come that far: it has lost entries
+--
+-- uses changes.lua: changed, dirty, operations
+-- uses shard.lua: META_KEY, call, int, shard
 
 function operations.sent(a)
   if not shard.exists or shard.epoch ~= tonumber(a[1]) then return { 'no_sale' } end
   local seq = tonumber(a[2])
   if seq > shard.seq then return { 'conflict', shard.seq } end
-  local sent = math.max(seq, tonumber(call('HGET', KEYS[1], 'sent') or '0'))
+  local sent = math.max(seq, tonumber(call('HGET', KEYS[META_KEY], 'sent') or '0'))
   changed.meta.sent, changed.meta.sent_at = int(sent), int(shard.now)
   dirty = true
   return { 'ok', sent }

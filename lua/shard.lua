@@ -80,6 +80,10 @@
 -- on what `shard` has read and note what is to be written; flush.lua writes, the
 -- journal first, because Redis refuses a repeated sequence number there.
 
+local META_KEY, CELLS_KEY, LIMITS_KEY, RECORDS_KEY, DEADLINES_KEY, IN_DOUBT_KEY, UNBACKED_KEY, TOMBSTONES_KEY = 1, 2, 3, 4, 5, 6, 7, 8
+local ADJUSTMENTS_KEY, JOURNAL_KEY, BINDINGS_KEY, RETURNS_KEY, UNPAID_KEY = 9, 10, 11, 12, 13
+local LINE_KEY, ORDERS_KEY, AT_SHOP_KEY, QUEUE_KEY = 14, 15, 16, 17
+
 local STOCK, AVAILABLE, HELD, IN_DOUBT, CONFIRMED = 1, 2, 3, 4, 5
 
 local call = redis.call
@@ -106,7 +110,7 @@ time = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- how far the shard's clock may be ahead of what a caller expects, in ms: margins are no less
 local TOLERANCE = 1000
 
-local stored = call('HMGET', KEYS[1], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'lead', 'schema', 'restoring', 'carrying',
+local stored = call('HMGET', KEYS[META_KEY], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'lead', 'schema', 'restoring', 'carrying',
   'term', 'replid', 'fence', 'queue')
 local lead, clock = tonumber(stored[8] or '0'), tonumber(stored[7] or '0')
 local shard = {
@@ -141,7 +145,7 @@ local function knows_more(term, known)
   local epoch, _, _, first = match(term, '^(%d+):(%d+):(%x+):(%d+)$')
   if not epoch then return false end
   if tonumber(epoch) ~= shard.epoch then return tonumber(epoch) > shard.epoch end
-  local terms, after = call('HGET', KEYS[1], 'terms') or '', false
+  local terms, after = call('HGET', KEYS[META_KEY], 'terms') or '', false
   for name in string.gmatch(terms, '%S+') do
     if after then return known >= tonumber(match(name, '%d+$')) end -- where the next one begins
     after = name == term
@@ -178,4 +182,9 @@ local function parse_cell(text)
   if not text then return false end
   local stock, available, held, in_doubt, confirmed = match(text, '^(%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+) (%-?%d+)')
   return { tonumber(stock), tonumber(available), tonumber(held), tonumber(in_doubt), tonumber(confirmed) }
+end
+
+-- cell_text is a cell as it is kept
+local function cell_text(c)
+  return int(c[STOCK]) .. ' ' .. int(c[AVAILABLE]) .. ' ' .. int(c[HELD]) .. ' ' .. int(c[IN_DOUBT]) .. ' ' .. int(c[CONFIRMED])
 end

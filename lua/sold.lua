@@ -14,6 +14,10 @@
 --                                                   sold; more: those that were sold beyond, and the
 --                                                   state of their reservation; '': none
 --         what confirm.lua returns otherwise
+--
+-- uses changes.lua: BUYER, CREATED, EXP, LINES, MODE, RETURNED, STATE, changed, operations, pairs_of, read_record, reads, want_reservation
+-- uses confirm.lua: begin_sold, words_of_pairs
+-- uses shard.lua: RETURNS_KEY, call, int, shard
 
 reads.sold = want_reservation
 
@@ -36,7 +40,7 @@ local function give_back_beyond(id, r, order_lines)
   local unsold = beyond(beyond(pairs_of(r[LINES]), pairs_of(r[RETURNED])), order_lines)
   if #unsold == 0 then return end
   local return_id = 'asked'
-  if changed.returns[id .. '|' .. return_id] or call('HEXISTS', KEYS[12], id .. '|' .. return_id) == 1 then
+  if changed.returns[id .. '|' .. return_id] or call('HEXISTS', KEYS[RETURNS_KEY], id .. '|' .. return_id) == 1 then
     return_id = return_id .. '-' .. int(shard.seq + 1)
   end
   local returned = { id, return_id, '1', 'not_sold', #unsold }

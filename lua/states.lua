@@ -1,6 +1,13 @@
 -- states.lua: how a reservation gets from one state into another: its units move,
 -- it is listed where it belongs, what it charged, what it binds and the counters of
 -- unpaid holds follow. It comes after bindings.lua and unpaid.lua in every script.
+--
+-- uses asked.lua: sure_time
+-- uses bindings.lua: bind, bind_again, is_key, list_under, note_end, ref_field, taken, unbind, unlist_under
+-- uses changes.lua: BUYER, CAUSE, CHANGED, CHARGED, CHARGES, COUNTED, CREATED, DEADLINE, EXP, FIELDS, GUARD, LINES, MODE, PENDING, PRINT, PROBES, REF, RETURNED, STATE, UNPAID, changed, dirty, move, pairs_of, parse_limit, plain, read_cell, read_limit, read_record, read_wanted, text_of, want, want_cell, wanted_bindings, wanted_cells, wanted_limits, wanted_records, wanted_unpaid, write_journal, write_limit, write_record, zadd, zrem
+-- uses queue.lua: leave_queue
+-- uses shard.lua: AVAILABLE, BINDINGS_KEY, CELLS_KEY, CONFIRMED, HELD, IN_DOUBT, LIMITS_KEY, RECORDS_KEY, UNPAID_KEY, bindings, call, cells, limits, match, parse_cell, records, shard, time
+-- uses unpaid.lua: parse_unpaid
 
 -- counters of unpaid holds, by their fields
 local unpaid = {}
@@ -8,7 +15,7 @@ local unpaid = {}
 local function read_unpaid(field)
   local c = unpaid[field]
   if not c then
-    c = parse_unpaid(call('HGET', KEYS[13], field))
+    c = parse_unpaid(call('HGET', KEYS[UNPAID_KEY], field))
     unpaid[field] = c
   end
   return c
@@ -135,7 +142,7 @@ end
 local function give_back(r, pending)
   for _, charge in ipairs(pairs_of(r[CHARGES])) do
     local l = read_limit(charge[1])
-    if l[3] then write_limit(charge[1], l[1] - charge[2], l[2] - (pending and charge[2] or 0)) end
+    if l[COUNTED] then write_limit(charge[1], l[CHARGED] - charge[2], l[PENDING] - (pending and charge[2] or 0)) end
   end
 end
 
@@ -143,7 +150,7 @@ end
 local function settle_charges(charges)
   for _, charge in ipairs(pairs_of(charges)) do
     local l = read_limit(charge[1])
-    if l[3] then write_limit(charge[1], l[1], l[2] - charge[2]) end
+    if l[COUNTED] then write_limit(charge[1], l[CHARGED], l[PENDING] - charge[2]) end
   end
 end
 
@@ -182,7 +189,7 @@ end
 -- read_ahead reads in bulk what is wanted, and for each reservation that was read what will
 -- end or go on with it: its units, its limits, and what it may free
 local function read_ahead()
-  read_wanted(wanted_records, KEYS[4], records)
+  read_wanted(wanted_records, KEYS[RECORDS_KEY], records)
   for id, r in pairs(records) do
     if r and not (confirming[id] and read_hold and read_hold(id, r)) then
       r = read_record(id)
@@ -200,10 +207,10 @@ local function read_ahead()
       end
     end
   end
-  read_wanted(wanted_bindings, KEYS[11], bindings)
-  read_wanted(wanted_limits, KEYS[3], limits, parse_limit)
-  read_wanted(wanted_unpaid, KEYS[13], unpaid, parse_unpaid)
-  read_wanted(wanted_cells, KEYS[2], cells, parse_cell)
+  read_wanted(wanted_bindings, KEYS[BINDINGS_KEY], bindings)
+  read_wanted(wanted_limits, KEYS[LIMITS_KEY], limits, parse_limit)
+  read_wanted(wanted_unpaid, KEYS[UNPAID_KEY], unpaid, parse_unpaid)
+  read_wanted(wanted_cells, KEYS[CELLS_KEY], cells, parse_cell)
 end
 
 -- margin_again is the margin of a hold that was swapped, whose record does not tell any more how far
@@ -227,7 +234,7 @@ local function hold_again(id, old, most_margin)
   for _, line in ipairs(pairs_of(r[LINES])) do move(line[1], line[2], AVAILABLE, HELD) end
   for _, charge in ipairs(pairs_of(r[CHARGES])) do
     local l = read_limit(charge[1])
-    write_limit(charge[1], l[1] + charge[2], l[2] + charge[2])
+    write_limit(charge[1], l[CHARGED] + charge[2], l[PENDING] + charge[2])
   end
   hold_unpaid(r)
   write_record(id, r)

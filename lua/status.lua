@@ -7,6 +7,9 @@
 -- Returns { 'ok', version } (the same status again changes nothing) { 'conflict', status } { 'no_sale' }
 --         { 'conflict', 'merging' } it is not opened before everything is merged
 --         { 'version', version }    another one than the caller has seen: nothing was changed
+--
+-- uses changes.lua: changed, notice, operations, write_journal
+-- uses shard.lua: int, shard
 
 local reached_from = {
   open = { draft = true, paused = true },

@@ -21,6 +21,13 @@
 --                                this buyer and ref, under an idempotency key, or is about to end
 --         { 'at_shop' }          a request of it, or the same one, is still being answered
 --         { 'not_found' } { 'restoring' }
+--
+-- uses bindings.lua: bind, bound_by_ref, bound_to, buyer_ref, is_key, list_under, live_under, named_by, read_binding
+-- uses changes.lua: BUYER, CHANGED, CHARGED, CHARGES, COUNTED, CREATED, DEADLINE, EXP, GUARD, LINES, MODE, PENDING, PRINT, REF, STATE, UNPAID, changed, complete, move, not_found, operations, pairs_of, parse_record, read_cell, read_limit, read_record, reads, text_of, want, wanted_records, write_journal, write_limit, write_record
+-- uses shard.lua: AVAILABLE, HELD, closed_answer, concat, find, int, shard, time
+-- uses states.lua: change_state, give_back, index, read_unpaid, swapped
+-- uses unpaid.lua: counting, prune
+-- uses verdicts.lua: limits_verdict, read_profile, stock_verdict, unpaid_verdict
 
 function reads.swap(a)
   want(wanted_records, a[1])
@@ -34,52 +41,25 @@ local function units_in(lines)
   return units
 end
 
--- limit_refusal is that of limits_verdict in reserve.lua, once the old hold has given back
--- what it charged
-local function limit_refusal(limits_of, old)
-  local had, asked = units_in(pairs_of(old[CHARGES])), {}
-  for i, limit in ipairs(limits_of) do
-    if time < limit.from or time >= limit.to then return { 'window', time } end
-    local l = read_limit(limit.field)
-    local back = l[3] and had[limit.field] or 0
-    asked[limit.field] = (asked[limit.field] or 0) + limit.amount
-    local charged, pending = l[1] - back + asked[limit.field], l[2] - back
-    if limit.most >= 0 and charged > limit.most then
-      return charged - pending > limit.most and { 'limit', i } or { 'pending', i }
-    end
+-- verdict_without judges what is asked once a hold has given everything back that it has and charges. The
+-- limits are behind a[9].
+local function verdict_without(old, back, profile, a, unpaid_behind)
+  local charges, counters = units_in(pairs_of(old[CHARGES])), ' ' .. old[UNPAID] .. ' '
+  local function limit_at(place)
+    local field = a[place]
+    local l = read_limit(field)
+    local own = l[COUNTED] and charges[field] or 0
+    return field, l[CHARGED] - own, l[PENDING] - own
   end
-end
-
--- unpaid_refusal is that of unpaid_verdict in reserve.lua, without the old hold
-local function unpaid_refusal(fields, bounds, old)
-  local wait
-  for _, field in ipairs(fields) do
+  local function unpaid_at(place, after, n)
+    local field = a[place]
     local c = read_unpaid(field)
-    local own = find(' ' .. old[UNPAID] .. ' ', ' ' .. field .. ' ', 1, true) and 1 or 0
-    local _, oldest = counting(c, shard.now - bounds.within, bounds.ended)
-    if oldest then
-      wait = math.max(wait or 0, oldest + bounds.within - shard.now)
-    elseif c.held - own >= bounds.at_once then
-      wait = wait or 0
-    end
+    local _, nth = counting(c, after, n)
+    return c.held - (find(counters, ' ' .. field .. ' ', 1, true) and 1 or 0), nth
   end
-  return wait and { 'unpaid', wait }
-end
-
--- stock_refusal is that of stock_verdict in reserve.lua, once the old hold's units are back
-local function stock_refusal(lines, old)
-  local back, asked, all_held = units_in(pairs_of(old[LINES])), {}, nil
-  for i, line in ipairs(lines) do
-    local c = read_cell(line[1])
-    if not c then return { 'unknown', i } end
-    asked[line[1]] = (asked[line[1]] or 0) + line[2]
-    if c[AVAILABLE] + (back[line[1]] or 0) < asked[line[1]] then
-      local left = c[AVAILABLE] + c[HELD] + c[IN_DOUBT]
-      if left < asked[line[1]] then return { 'sold_out', i, c[AVAILABLE], left, shard.seq } end
-      all_held = all_held or { 'all_held', i, c[AVAILABLE], left, shard.seq }
-    end
-  end
-  return all_held
+  for _, name in ipairs(profile.cells) do read_cell(name) end
+  local refusal = limits_verdict(profile, 9, limit_at) -- one in shadow is not told of
+  return refusal or unpaid_verdict(profile, unpaid_behind, unpaid_at) or stock_verdict(profile, shard.seq, back)
 end
 
 -- hold begins a hold: its units leave what is available
@@ -111,39 +91,28 @@ function operations.swap(a)
     local other = other_id ~= old_id and live_under(other_id, ref)
     if other and other[BUYER] == buyer then return { 'conflict', other[STATE] } end
   end
-  local w = split(a[4], '%S+')
-  local margin, last = tonumber(w[3]), 6 + 2 * tonumber(w[6])
+  local profile = read_profile(a[4])
   -- another cart does not lengthen the hold: clients would keep units for ever
   -- and what both tokens name stays held as long as the old one is good
   local due = old[DEADLINE]
   local ends = time + due - shard.now
-  local exp = math.min(ends, time + tonumber(w[2])) - margin
+  local exp = math.min(ends, time + profile.hold_for) - profile.margin
   if exp <= time then return { 'conflict', 'held' } end
   if time > tonumber(a[3]) then return { 'late' } end
   local refusal
-  if w[1] ~= 'told' then
-    if tonumber(w[1]) ~= shard.version then return { 'version', shard.version } end
+  if profile.version ~= 'told' then
+    if tonumber(profile.version) ~= shard.version then return { 'version', shard.version } end
     refusal = closed_answer()
     if refusal then return refusal end
   end
-  local lines, limits_of, fields = {}, {}, {}
-  for i = 7, last, 2 do lines[#lines + 1] = { w[i], tonumber(w[i + 1]) } end
-  for i = 1, tonumber(a[9]) do
-    local at = last + 4 * i - 3
-    limits_of[i] = { field = a[9 + i], amount = tonumber(w[at]), most = tonumber(w[at + 1]), from = tonumber(w[at + 2]), to = tonumber(w[at + 3]) }
-  end
-  for i = 10 + #limits_of, #a do fields[#fields + 1] = a[i] end
-  local bounds = {}
-  if w[5] ~= '0' then
-    local _, at_once, ended, within = match(w[5], '^(%d+):(%d+):(%d+):(%d+)$')
-    bounds = { at_once = tonumber(at_once), ended = tonumber(ended), within = tonumber(within) }
-  end
-  refusal = limit_refusal(limits_of, old) or unpaid_refusal(fields, bounds, old) or stock_refusal(lines, old)
+  local unpaid_behind = 9 + tonumber(a[9])
+  local back = units_in(pairs_of(old[LINES]))
+  refusal = verdict_without(old, back, profile, a, unpaid_behind)
   if refusal then return refusal end
 
-  local rest = {}
-  local needed = units_in(lines)
-  for cell, units in pairs(units_in(pairs_of(old[LINES]))) do
+  local rest, needed = {}, {}
+  for i, cell in ipairs(profile.cells) do needed[cell] = (needed[cell] or 0) + profile.units[i] end
+  for cell, units in pairs(back) do
     if units > (needed[cell] or 0) then rest[#rest + 1] = cell .. ' ' .. int(units - (needed[cell] or 0)) end
   end
   table.sort(rest)
@@ -153,19 +122,20 @@ function operations.swap(a)
   if rest[1] then
     hold(old_id .. '+', complete({ 'held', due, old_exp, shard.now - led, shard.now, 'backend', buyer, concat(rest, ' '), '', swapped, shard.version }), swapped)
   end
-  for _, limit in ipairs(limits_of) do
-    local l = read_limit(limit.field)
-    write_limit(limit.field, l[1] + limit.amount, l[2] + limit.amount)
+  for i, amount in ipairs(profile.amounts) do
+    local l = read_limit(a[9 + i])
+    write_limit(a[9 + i], l[CHARGED] + amount, l[PENDING] + amount)
   end
-  for _, field in ipairs(fields) do
+  for i = 1, profile.owed do
+    local field = a[unpaid_behind + i]
     local c = read_unpaid(field)
     c.held = c.held + 1
-    prune(c, shard.now - bounds.within)
+    prune(c, shard.now - profile.within)
     changed.unpaid[field] = true
   end
-  if fields[1] and shard.schema < tonumber(ARGV[3]) then changed.meta.schema = ARGV[3] end
+  if profile.owed > 0 and shard.schema < tonumber(ARGV[3]) then changed.meta.schema = ARGV[3] end
   local r = parse_record('held\t' .. int(due) .. '\t' .. int(exp) .. '\t' .. int(time) .. '\t' .. int(shard.now) .. '\t' ..
-    w[4] .. '\t' .. buyer .. a[8])
+    profile.mode .. '\t' .. buyer .. a[8])
   r[PRINT] = '+' .. old_id
   bind(guard, id)
   bind(buyer_ref(buyer, ref), id)

@@ -5,9 +5,13 @@
 -- a[2]  most    about how many counters to look at in this call
 --
 -- Returns { 'ok', cursor, dropped }; cursor 0: all have been looked at
+--
+-- uses asked.lua: sure_time
+-- uses changes.lua: changed, dirty, operations
+-- uses shard.lua: LIMITS_KEY, call, limits
 
 function operations.sweep(a)
-  local page = call('HSCAN', KEYS[3], a[1], 'COUNT', a[2])
+  local page = call('HSCAN', KEYS[LIMITS_KEY], a[1], 'COUNT', a[2])
   local dropped = 0
   for i = 1, #page[2], 2 do
     local field = page[2][i]

@@ -17,6 +17,12 @@
 --         then the turns of the caller, in order. try 0: it has left the line, and this edge has
 --         not sent it. id -: so many orders were put aside by this call
 --         { 'restoring' }
+--
+-- uses asked.lua: sure_time
+-- uses changes.lua: CREATED, STATE, dirty, operations, read_record
+-- uses queue.lua: ASIDE, SENT, back_to_line, drop_rest, every_of, free_turns, from_line, from_shop, load_queue_state, number_of, put_aside, q, read_order, take_turn, tell, to_shop, write_order
+-- uses shard.lua: AT_SHOP_KEY, LINE_KEY, META_KEY, QUEUE_KEY, call, find, int, match, shard
+-- uses states.lua: change_state
 
 -- how many orders one call gives away or puts aside at most
 local FAR = 1000
@@ -28,7 +34,7 @@ local BACKLOG = 200000
 -- first_of is the number with which a term of this server began; beyond all where it is not
 -- known any more
 local function first_of(number)
-  for term in string.gmatch(call('HGET', KEYS[1], 'terms') or '', '%S+') do
+  for term in string.gmatch(call('HGET', KEYS[META_KEY], 'terms') or '', '%S+') do
     local n, first = match(term, '^%d+:(%d+):%x+:(%d+)$')
     if n == number then return tonumber(first) end
   end
@@ -45,19 +51,19 @@ local function doubt_lost(fence, lease, most)
   local number, ended = match(fence, '^(%d+) %d+ (%d+)')
   local first = first_of(number)
   ended = number_of(ended)
-  for edge in string.gmatch(call('HGET', KEYS[1], 'absent') or '', '%d+ (%S+)') do absent[edge] = true end
+  for edge in string.gmatch(call('HGET', KEYS[META_KEY], 'absent') or '', '%d+ (%S+)') do absent[edge] = true end
   -- sure says that no lost edge had a turn of this edge's orders: it came itself, and was alive
   local function sure(edge)
     return not absent[edge] and heard[edge] and heard[edge] > newest - lease / 2
   end
-  local unsent = call('HGET', KEYS[1], 'unsent') == match(fence, '^%d+ %d+')
+  local unsent = call('HGET', KEYS[META_KEY], 'unsent') == match(fence, '^%d+ %d+')
   -- lost reports whether a lost edge may have sent an order
   local function lost(o)
     if unsent then return o.sent and absent[o.taker] end
     return absent[o.taker] or not sure(o.taker == '-' and o.home or o.taker)
   end
   if next(absent) then
-    local fields = call('HGETALL', KEYS[17])
+    local fields = call('HGETALL', KEYS[QUEUE_KEY])
     for i = 1, #fields, 2 do
       local edge = match(fields[i], '^e|(.*)$')
       if edge then
@@ -65,7 +71,7 @@ local function doubt_lost(fence, lease, most)
         newest = math.max(newest, heard[edge])
       end
     end
-    for _, key in ipairs({ KEYS[14], KEYS[16] }) do
+    for _, key in ipairs({ KEYS[LINE_KEY], KEYS[AT_SHOP_KEY] }) do
       for _, id in ipairs(call('ZRANGE', key, 0, -1)) do
         local o = read_order(id)
         local r = o and lost(o) and read_record(id)
@@ -92,16 +98,16 @@ function operations.turn(a)
   local pace = { every = every_of(tonumber(a[3]), tonumber(a[4])), at_once = tonumber(a[5]) }
   local until_when = shard.now + lease
 
-  local fenced = call('HGET', KEYS[1], 'fenced') or ''
-  if fenced ~= (call('HGET', KEYS[17], 'fence') or '') and doubt_lost(fenced, lease, most) then return { 'ok', q.waiting, q.at_shop, 1, 1 } end
+  local fenced = call('HGET', KEYS[META_KEY], 'fenced') or ''
+  if fenced ~= (call('HGET', KEYS[QUEUE_KEY], 'fence') or '') and doubt_lost(fenced, lease, most) then return { 'ok', q.waiting, q.at_shop, 1, 1 } end
   q.fields['e|' .. edge], q.fields['g|' .. edge] = int(until_when), a[7]
-  local turns = call('ZCOUNT', KEYS[16], '-inf', '(' .. int(SENT))
+  local turns = call('ZCOUNT', KEYS[AT_SHOP_KEY], '-inf', '(' .. int(SENT))
 
   local alive, can, told = { [edge] = true }, {}, {}
   for print in string.gmatch(a[7], '%S+') do can[print] = true end
   local function lives(home)
     if alive[home] == nil then
-      local heard = home ~= '-' and call('HGET', KEYS[17], 'e|' .. home)
+      local heard = home ~= '-' and call('HGET', KEYS[QUEUE_KEY], 'e|' .. home)
       alive[home] = heard and tonumber(heard) > shard.now or false
       if heard and not alive[home] then
         for _, field in ipairs({ 'e|', 't|', 'g|' }) do q.fields[field .. home] = false end
@@ -113,7 +119,7 @@ function operations.turn(a)
   local function other_with(print)
     if not others then
       others = {}
-      local fields = call('HGETALL', KEYS[17])
+      local fields = call('HGETALL', KEYS[QUEUE_KEY])
       for i = 1, #fields, 2 do
         local other = match(fields[i], '^g|(.*)$')
         if other and other ~= edge and lives(other) then others[#others + 1] = { other, ' ' .. fields[i + 1] .. ' ' } end
@@ -141,7 +147,7 @@ function operations.turn(a)
 
   -- what calls of other edges have given it. Of turns that it comes too late for others wait on.
   local room = pace.every == 0 and math.huge or math.floor(BACKLOG / pace.every) + 1
-  for id, try in string.gmatch(call('HGET', KEYS[17], 't|' .. edge) or '', '(%S+) (%d+) ') do
+  for id, try in string.gmatch(call('HGET', KEYS[QUEUE_KEY], 't|' .. edge) or '', '(%S+) (%d+) ') do
     local o = read_order(id)
     local has = o and o.taker == edge and o.try == tonumber(try)
     if has and not o.sent and room == 0 then
@@ -156,14 +162,14 @@ function operations.turn(a)
   q.fields['t|' .. edge] = false
   -- turns that are over: they are given again as those of the line are
   local over = {}
-  for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[16], '-inf', int(shard.now), 'LIMIT', 0, most)) do
+  for _, id in ipairs(call('ZRANGEBYSCORE', KEYS[AT_SHOP_KEY], '-inf', int(shard.now), 'LIMIT', 0, most)) do
     local o = read_order(id)
     if o and not o.sent and o.taker ~= '-' then
       back_to_line(id, o)
       over[#over + 1] = id
       turns = turns - 1
     elseif not o then
-      if not q.no_shop[id] then q.no_shop[id], q.at_shop = true, math.max(q.at_shop - 1, 0) end -- else this call has ended it
+      if not q.no_shop[id] then from_shop(id) end -- else this call has ended it
       turns = turns - 1
     end
   end
@@ -172,9 +178,9 @@ function operations.turn(a)
   local flags = { 'a|' .. edge }
   for print in pairs(can) do flags[#flags + 1] = 'a|' .. print end
   local flagged = false
-  for _, flag in ipairs(call('HMGET', KEYS[17], unpack(flags))) do flagged = flagged or flag end
+  for _, flag in ipairs(call('HMGET', KEYS[QUEUE_KEY], unpack(flags))) do flagged = flagged or flag end
   if flagged then
-    local all = call('ZRANGEBYSCORE', KEYS[14], int(ASIDE / 2), '+inf', 'WITHSCORES', 'LIMIT', 0, ALL_ASIDE)
+    local all = call('ZRANGEBYSCORE', KEYS[LINE_KEY], int(ASIDE / 2), '+inf', 'WITHSCORES', 'LIMIT', 0, ALL_ASIDE)
     for i = 1, #all, 2 do
       local o = read_order(all[i])
       if o and o.taker == '-' and (o.home == edge or can[o.gate]) then q.line[all[i]] = tonumber(all[i + 1]) - ASIDE end
@@ -203,7 +209,7 @@ function operations.turn(a)
   for _, id in ipairs(over) do take(id) end
   local from = 0
   while free > 0 and from < FAR do
-    local page = call('ZRANGEBYSCORE', KEYS[14], '-inf', '(' .. int(ASIDE / 2), 'LIMIT', from, 100)
+    local page = call('ZRANGEBYSCORE', KEYS[LINE_KEY], '-inf', '(' .. int(ASIDE / 2), 'LIMIT', from, 100)
     for _, id in ipairs(page) do take(id) end
     if #page < 100 then break end
     from = from + 100

@@ -5,6 +5,8 @@
 -- in ms by the shard's clock, the oldest first. Held follows from the records. The times are
 -- kept as well as can be: one that is lost refuses no buyer. One that lies ahead of the clock,
 -- because a lead of it has ended since, does not count.
+--
+-- uses shard.lua: TOLERANCE, concat, int, match, shard
 
 -- of times in a counter; more than one gets by any bounds that a sale may say
 local MOST_TIMES = 200

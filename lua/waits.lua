@@ -1,5 +1,8 @@
 -- waits.lua: what reserve.lua, which has no operations, needs of queue.lua. It comes after
 -- queue.lua, in calls of a gate that has a queue.
+--
+-- uses queue.lua: SENT, count_shop, every_of, free_turns, goes, load_queue_state, q, take_turn, to_line, to_shop
+-- uses shard.lua: AT_SHOP_KEY, LINE_KEY, ORDERS_KEY, QUEUE_KEY, int, shard
 
 local for_reserve = {
   load = function()
@@ -29,10 +32,10 @@ local for_reserve = {
     for id, score in pairs(q.shop) do shop[#shop + 1], shop[#shop + 2] = int(score), id end
     for field, text in pairs(q.orders) do packed[#packed + 1], packed[#packed + 2] = field, text end
     for field, text in pairs(q.fields) do fields[#fields + 1], fields[#fields + 2] = field, text end
-    many('ZADD', KEYS[14], line)
-    many('HSET', KEYS[15], packed)
-    many('ZADD', KEYS[16], shop)
-    many('HSET', KEYS[17], fields)
+    many('ZADD', KEYS[LINE_KEY], line)
+    many('HSET', KEYS[ORDERS_KEY], packed)
+    many('ZADD', KEYS[AT_SHOP_KEY], shop)
+    many('HSET', KEYS[QUEUE_KEY], fields)
     return true
   end,
 }

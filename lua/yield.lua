@@ -10,6 +10,11 @@
 -- a[7]  gate     from now on only an edge that has a gate with this print can send it; absent: as before
 --
 -- Returns { 'ok', try } { 'conflict', state } it has not the turn; { 'not_found' } { 'restoring' }
+--
+-- uses anew.lua: begin_anew
+-- uses changes.lua: MODE, STATE, dirty, not_found, operations, read_record, reads, want_reservation
+-- uses queue.lua: at_head, back_to_line, from_shop, load_queue_state, q, read_order, to_line
+-- uses shard.lua: int, shard
 
 reads.yield = want_reservation
 
@@ -32,8 +37,7 @@ function operations.yield(a)
     end
   else
     begin_anew(id, r, 'queued', tonumber(a[5]), tonumber(a[6]), 'unsent')
-    q.no_shop[id], q.shop[id] = true, nil
-    q.at_shop = math.max(q.at_shop - 1, 0)
+    from_shop(id)
     o.taker, o.sent = '-', false
     to_line(id, at_head(o), o, packed)
   end

@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,12 +24,15 @@ func (b *batch) adjustments() map[string]adjusted {
 		return b.stocks
 	}
 	b.stocks = make(map[string]adjusted)
-	after := maps.Clone(b.history.stock)
+	after := make(map[string]int64)
+	for name, c := range b.history.totals.Cells {
+		after[name] = c.Stock
+	}
 	for _, a := range slices.Backward(b.history.adjusted) {
 		if a.id != "" {
 			b.stocks[a.id] = adjusted{a, after[a.cell]}
 		}
-		if after != nil {
+		if b.history.stockKnown {
 			after[a.cell] -= a.delta
 		}
 	}
@@ -47,7 +49,7 @@ func (b *batch) judgeAdjustment(n reservation.Named, has reservation.Value) *fin
 			"forget it", "was "+valueWord(has))
 	}
 	want := fmt.Sprintf("%s %d %d", a.cell, a.delta, a.stock)
-	unsure := b.history.stock == nil
+	unsure := !b.history.stockKnown
 	if has.Found && (has.Text == want || unsure && strings.HasPrefix(has.Text, fmt.Sprintf("%s %d ", a.cell, a.delta))) {
 		return nil
 	}
@@ -97,36 +99,29 @@ func (b *batch) answered(id string, list []*returnEntry, i int) string {
 	if t == nil {
 		return ""
 	}
-	f, sum := fieldsOf(t.text), map[string]int64{}
-	eachPair(f.returned, func(cell string, n int64) { sum[cell] += n })
+	sum := map[string]int64{}
+	for _, l := range t.Returned {
+		sum[l.Cell] += l.Units
+	}
 	for _, later := range list[i+1:] {
 		for _, l := range later.lines {
 			sum[l.Cell] -= l.Units
 		}
 	}
 	var out []record.CellUnits
-	eachPair(f.lines, func(cell string, _ int64) {
-		if sum[cell] > 0 {
-			out = append(out, record.CellUnits{Cell: cell, Units: sum[cell]})
-			delete(sum, cell)
+	for _, l := range t.Lines {
+		if sum[l.Cell] > 0 {
+			out = append(out, record.CellUnits{Cell: l.Cell, Units: sum[l.Cell]})
+			delete(sum, l.Cell)
 		}
-	})
+	}
 	return record.UnitsText(out)
 }
 
 // parseCell reads a cell as Redis keeps it.
 func parseCell(name, text string) (c ledger.Cell, ok bool) {
-	words := strings.Fields(text)
-	if len(words) != 5 {
-		return c, false
-	}
-	c.Name = name
-	for i, into := range []*int64{&c.Stock, &c.Available, &c.Held, &c.InDoubt, &c.Confirmed} {
-		if *into, ok = wholeNumber(words[i]); !ok {
-			return c, false
-		}
-	}
-	return c, true
+	units, err := record.ParseCell(text)
+	return ledger.CellOf(name, &units), err == nil
 }
 
 func packCell(c ledger.Cell) string {

@@ -3,34 +3,13 @@ package recovery
 import (
 	"cmp"
 	"slices"
-	"strconv"
-	"time"
 
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 )
 
 // names reports whether a reservation names a binding field.
-func (t *expected) names(field string) bool {
-	f := fieldsOf(t.text)
-	fields := f.bindings()
-	return field != "" && slices.Contains(fields[:], field)
-}
-
-// priorityFields returns the parts of a reservation on which its priority for bindings depends.
-func (t *expected) priorityFields() record.Record {
-	f := fieldsOf(t.text)
-	ttl, _ := strconv.ParseInt(f.keyTTL, 10, 64)
-	return record.Record{
-		State: t.state, Mode: record.Mode(f.mode), Changed: record.TimeOf(t.changed), KeyTTL: time.Duration(ttl) * time.Millisecond,
-	}
-}
-
-// rank returns a reservation's priority for a binding field that it names.
-func (t *expected) rank(field string) record.BindingRank {
-	p := t.priorityFields()
-	return p.BindingRank(field)
-}
+func (t *expected) names(field string) bool { return slices.Contains(t.Fields(), field) }
 
 // owner returns the reservation that must own a binding field; empty: none. has is the
 // reservation that owns it now, or empty. Of several that name the field, the owner keeps
@@ -41,8 +20,7 @@ func (r *run) owner(field, has string, seen *reservation.Examined) string {
 		if t == nil || !t.names(field) {
 			return record.RankNone
 		}
-		p := t.priorityFields()
-		n := p.BindingRankAt(field, seen.Now, seen.Ends)
+		n := t.BindingRankAt(field, seen.Now, seen.Ends)
 		if n != record.RankNone && !n.Sure() {
 			return record.RankAttempt // it may own the field, and need not: the history does not say which came last
 		}
@@ -79,5 +57,5 @@ func earlier(a, b *expected, id, other string) bool {
 	if b == nil {
 		return true
 	}
-	return cmp.Or(cmp.Compare(a.changed, b.changed), cmp.Compare(id, other)) < 0
+	return cmp.Or(a.Changed.Compare(b.Changed), cmp.Compare(id, other)) < 0
 }

@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"strconv"
 	"strings"
 
 	"github.com/stockgate/stockgate/ledger"
@@ -9,72 +8,22 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// fields are the fields of a record that other keys depend on.
-type fields struct{ mode, buyer, lines, charges, guard, keyTTL, ref, gate, returned, unpaid string }
-
-// fieldsOf reads the fields of a record without allocating.
-func fieldsOf(text string) (f fields) {
-	for place := record.FieldState; text != ""; place++ {
-		field, rest, _ := strings.Cut(text, "\t")
-		switch place {
-		case record.FieldMode:
-			f.mode = field
-		case record.FieldBuyer:
-			f.buyer = field
-		case record.FieldLines:
-			f.lines = field
-		case record.FieldCharges:
-			f.charges = field
-		case record.FieldGuard:
-			f.guard = field
-		case record.FieldKeyTTL:
-			f.keyTTL = field
-		case record.FieldRef:
-			f.ref = field
-		case record.FieldGate:
-			f.gate = field
-		case record.FieldReturned:
-			f.returned = field
-		case record.FieldUnpaid:
-			f.unpaid = field
-		}
-		text = rest
+// asked are all binding fields that a reservation may appear in.
+func (t *expected) asked() []string {
+	fields := t.Fields()
+	if t.Ref != "" {
+		first, others := (&record.ByName{Ref: t.Ref}).Fields()
+		fields = append(fields, first, others)
 	}
-	return f
-}
-
-// bindings are the binding fields that a reservation asks for exclusively; some are empty.
-func (f *fields) bindings() [2]string {
-	return [2]string{f.guard, record.RefField(f.buyer, f.ref)}
-}
-
-// asked are all binding fields that it may appear in.
-func (f *fields) asked() [4]string {
-	out := [4]string{f.guard, record.RefField(f.buyer, f.ref)}
-	if f.ref != "" {
-		out[2], out[3] = (&record.ByName{Ref: f.ref}).Fields()
-	}
-	return out
-}
-
-// eachPair calls yield for each pair of "name n name n …".
-func eachPair(text string, yield func(name string, n int64)) {
-	for text != "" {
-		var name, number string
-		name, text, _ = strings.Cut(text, " ")
-		number, text, _ = strings.Cut(text, " ")
-		if n, err := strconv.ParseInt(number, 10, 64); err == nil {
-			yield(name, n)
-		}
-	}
+	return fields
 }
 
 // record returns a reservation's record as it must be stored, with the count of probes,
 // which no movement has.
 func (t *expected) record(probes string) string {
-	f := strings.Split(t.text, "\t")
-	f[record.FieldState], f[record.FieldChanged], f[record.FieldCause], f[record.FieldProbes] = string(t.state), strconv.FormatInt(t.changed, 10), t.cause, probes
-	return strings.Join(f, "\t")
+	r := t.Record
+	r.Probes = probes
+	return r.Text()
 }
 
 // parsed is a record in Redis, in the form that a movement has.
@@ -109,33 +58,23 @@ func (t *expected) sameRecord(text string) bool {
 		return false
 	}
 	if t.part {
-		return p.fields.State == t.state && record.MsOf(p.fields.Changed) == t.changed
+		return p.fields.State == t.State && p.fields.Changed.Equal(t.Changed)
 	}
 	want := t.record("")
 	return p.text == want || ledger.Text(p.text) == ledger.Text(want)
 }
 
 // listed returns the sorted set in which a reservation must be, and its score; empty: none.
-func listed(state record.State, deadline, changed int64) (reservation.Part, int64) {
-	switch state {
+func listed(r *record.Record) (reservation.Part, int64) {
+	switch r.State {
 	case record.Held:
-		return reservation.PartDeadlines, deadline
+		return reservation.PartDeadlines, record.MsOf(r.Deadline)
 	case record.InDoubt:
-		return reservation.PartInDoubt, changed
+		return reservation.PartInDoubt, record.MsOf(r.Changed)
 	case record.Unbacked:
-		return reservation.PartUnbacked, changed
+		return reservation.PartUnbacked, record.MsOf(r.Changed)
 	case record.Tombstone:
-		return reservation.PartTombstones, deadline
+		return reservation.PartTombstones, record.MsOf(r.Deadline)
 	}
 	return "", 0
-}
-
-// deadline returns the deadline in the record, in ms.
-func (t *expected) deadline() int64 {
-	f := strings.SplitN(t.text, "\t", 3)
-	if len(f) < 3 {
-		return 0
-	}
-	n, _ := strconv.ParseInt(f[1], 10, 64)
-	return n
 }

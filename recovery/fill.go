@@ -11,7 +11,7 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// rebuiltFrom are the kinds of movements that say what the reservations do not.
+// rebuiltFrom are the kinds of movements that say what the records of a ledger do not.
 var rebuiltFrom = []string{"loaded", "adjusted", "returned"}
 
 // fill writes the whole sale into a restoration; nil: it only checks that this is
@@ -69,8 +69,8 @@ func (b *rebuilding) fill(ctx context.Context, r *Restoration) error {
 }
 
 // fillStockKinds restores adjustments and returns, and sums up the loaded stock.
-func (b *rebuilding) fillStockKinds(ctx context.Context, r *Restoration) (stock map[string]int64, err error) {
-	stock = make(map[string]int64)
+func (b *rebuilding) fillStockKinds(ctx context.Context, r *Restoration) (stock *record.Totals, err error) {
+	stock = record.NewStock()
 	adjustments := make(map[string]bool)
 	b.out.Returns = 0
 	var last *journal.Movement // a return whose units may have left the stock
@@ -102,13 +102,11 @@ func (b *rebuilding) fillStockKinds(ctx context.Context, r *Restoration) (stock 
 			last, lastEpoch = m, epoch
 			return nil
 		}
-		for _, l := range m.Lines {
-			stock[l.Cell] += l.Units
-		}
+		stock.AddStock(m.Lines)
 		if m.Kind == "adjusted" && !spoilt && len(m.Lines) == 1 {
 			adjustments[m.ID] = true
 			if r != nil {
-				return r.Adjustment(ctx, m.ID, m.Lines[0], stock[m.Lines[0].Cell])
+				return r.Adjustment(ctx, m.ID, m.Lines[0], stock.Cells[m.Lines[0].Cell].Stock)
 			}
 		}
 		return nil
@@ -122,7 +120,7 @@ func (b *rebuilding) fillStockKinds(ctx context.Context, r *Restoration) (stock 
 
 // fillCells puts the cells back, if the stock that was loaded, the ledger's cells and
 // its reservations say the same.
-func (b *rebuilding) fillCells(ctx context.Context, r *Restoration, image *Image, loaded map[string]int64) error {
+func (b *rebuilding) fillCells(ctx context.Context, r *Restoration, image *Image, loaded *record.Totals) error {
 	rows, err := b.ledger.Stock(ctx, b.id)
 	if err != nil {
 		return err
@@ -149,8 +147,11 @@ func (b *rebuilding) fillCells(ctx context.Context, r *Restoration, image *Image
 		if counted := image.Cells[name]; counted != nil {
 			have = *counted
 		}
-		want := ledger.Cell{Name: name, Stock: loaded[name], Held: have.Held, InDoubt: have.InDoubt, Confirmed: have.Confirmed}
-		if want.Available = want.Stock - want.Held - want.InDoubt - want.Confirmed; want != c {
+		if stock := loaded.Cells[name]; stock != nil {
+			have.Stock = stock.Stock
+		}
+		have.Balance()
+		if want := ledger.CellOf(name, &have); want != c {
 			return fmt.Errorf("%w: its cell %s is %+v, its movements and reservations say %+v", ledger.ErrChanged, name, c, want)
 		}
 		if c.Available < 0 {
@@ -159,8 +160,7 @@ func (b *rebuilding) fillCells(ctx context.Context, r *Restoration, image *Image
 		if r == nil {
 			continue
 		}
-		err := r.Cell(ctx, name, record.Cell{Stock: c.Stock, Available: c.Available, Held: c.Held, InDoubt: c.InDoubt, Confirmed: c.Confirmed})
-		if err != nil {
+		if err := r.Cell(ctx, name, have); err != nil {
 			return err
 		}
 	}

@@ -2,7 +2,6 @@ package recovery
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
@@ -14,11 +13,9 @@ import (
 type history struct {
 	epoch, seq   int64
 	reservations map[string]*expected
-	// stock is what was loaded and added, by cell; nil: not known.
-	stock  map[string]int64
-	cells  map[string]*ledger.Cell // what reservations have of each
-	limits map[string]counter
-	unpaid map[string]int64 // counters of unpaid holds
+	totals       *record.Totals // of all this
+	// stockKnown: the totals have what was loaded and added.
+	stockKnown bool
 	// whole: the history begins with the first movement, so that anything missing from
 	// it never existed.
 	whole bool
@@ -34,22 +31,13 @@ type history struct {
 	contradictions []string
 }
 
-// expected is a reservation in the history. Its state, cause and time of change are
-// separate from its record, because they change without it.
+// expected is a reservation in the history: its record, but for the probes, which no movement has.
 type expected struct {
-	state   record.State
-	changed int64 // ms
-	cause   string
-	text    string // the record, with the state that it had
-	// part: only these and the lines are known, because no movement had the record.
+	record.Record
+	// part: only its state, cause, time of change, buyer and lines are known, because no movement had the
+	// record.
 	part bool
 	seen bool // in Redis
-}
-
-// counter is a purchase limit.
-type counter struct {
-	charged, pending int64
-	seen             bool // in Redis
 }
 
 // adjustment changes the stock of a cell. Without an id, Redis does not keep it.
@@ -67,9 +55,7 @@ type returnEntry struct {
 }
 
 func newHistory() *history {
-	return &history{
-		reservations: make(map[string]*expected), cells: make(map[string]*ledger.Cell), limits: make(map[string]counter), unpaid: make(map[string]int64), returned: make(map[string][]*returnEntry),
-	}
+	return &history{reservations: make(map[string]*expected), totals: record.NewTotals(), returned: make(map[string][]*returnEntry)}
 }
 
 // contradict records an impossible entry.
@@ -93,7 +79,7 @@ func (s *history) apply(m *journal.Movement) error {
 		if effect.Returned {
 			s.giveBack(m)
 		}
-		s.change(m, effect.Enters)
+		s.change(m, effect)
 	}
 	s.seq, s.last = m.Seq, m
 	return nil
@@ -112,9 +98,9 @@ func (s *history) adjust(m *journal.Movement) {
 	}
 	for _, l := range m.Lines {
 		s.adjusted = append(s.adjusted, adjustment{id, l.Cell, l.Units})
-		if s.stock != nil {
-			s.stock[l.Cell] += l.Units
-		}
+	}
+	if s.stockKnown {
+		s.totals.AddStock(m.Lines)
 	}
 }
 
@@ -122,86 +108,51 @@ func (s *history) giveBack(m *journal.Movement) {
 	s.returned[m.ID] = append(s.returned[m.ID], &returnEntry{m.ReturnID(), m.Lines, true, m.Seq})
 }
 
-// change applies a reservation's movement; an empty state leaves its own.
-func (s *history) change(m *journal.Movement, state record.State) {
+// change applies the movement of a reservation.
+func (s *history) change(m *journal.Movement, effect journal.Effect) {
 	t := s.reservations[m.ID]
 	switch {
 	case !s.strict:
 	case m.Kind == "held" && t != nil:
 		s.contradict(m, "it had been reserved before")
-	case t != nil && m.Was != "" && m.Was != t.state:
-		s.contradict(m, fmt.Sprintf("it was %s, and the entry says %s", t.state, m.Was))
+	case t != nil && m.Was != "" && m.Was != t.State:
+		s.contradict(m, fmt.Sprintf("it was %s, and the entry says %s", t.State, m.Was))
 	}
-	switch {
-	case m.Record != nil:
-		s.put(m.ID, &expected{state: m.Record.State, changed: record.MsOf(m.Record.Changed), cause: m.Record.Cause, text: m.Record.Text()})
-		return
-	case t == nil && state == "":
+	unknown := m.Record == nil && t == nil
+	if unknown && (s.strict || effect.Enters == "") {
 		s.contradict(m, "nothing tells of this reservation before")
-		return
-	case t == nil:
-		if s.strict {
-			s.contradict(m, "nothing tells of this reservation before")
-		}
-		r := record.Record{State: state, Changed: m.Time, Cause: record.Plain(m.Cause), Buyer: m.Buyer, Lines: m.Lines}
-		s.put(m.ID, &expected{state: state, changed: record.MsOf(m.Time), cause: r.Cause, text: r.Text(), part: true})
+	}
+	if unknown && effect.Enters == "" {
 		return
 	}
-	next := *t
-	next.state, next.changed, next.cause = state, record.MsOf(m.Time), record.Plain(m.Cause)
-	s.put(m.ID, &next)
+	next := &expected{part: unknown}
+	var before *record.Record
+	if t != nil {
+		before, next.part = &t.Record, t.part && m.Record == nil
+	}
+	after, _ := m.Apply(s.totals, before)
+	next.Record = *after
+	next.Probes = ""
+	s.put(m.ID, next)
 }
 
-// put stores a reservation and updates its cells and limits.
+// add stores a reservation that no movement tells of.
+func (s *history) add(id string, r record.Record) {
+	if t := s.reservations[id]; t != nil {
+		s.totals.Count(&t.Record, -1)
+	}
+	s.totals.Count(&r, 1)
+	s.put(id, &expected{Record: r})
+}
+
+// put stores a reservation that the totals count.
 func (s *history) put(id string, t *expected) {
 	if before := s.reservations[id]; before != nil {
-		s.count(before, -1)
 		s.want(id, before, false)
 		t.seen = before.seen
 	}
 	s.reservations[id] = t
-	s.count(t, 1)
 	s.want(id, t, true)
-}
-
-// count adds a reservation's share of cells and limits, or subtracts it.
-func (s *history) count(t *expected, sign int64) {
-	column := t.state.Column()
-	if !column.Taken() {
-		return
-	}
-	f := fieldsOf(t.text)
-	eachPair(f.lines, func(cell string, n int64) { *s.cell(cell).Units(column) += sign * n })
-	eachPair(f.returned, func(cell string, n int64) { *s.cell(cell).Units(column) -= sign * n })
-	eachPair(f.charges, func(limit string, n int64) {
-		c := s.limits[limit]
-		c.charged += sign * n
-		if t.state != record.Confirmed {
-			c.pending += sign * n
-		}
-		if c.charged == 0 && c.pending == 0 && !c.seen {
-			delete(s.limits, limit)
-			return
-		}
-		s.limits[limit] = c
-	})
-	if t.state != record.Held {
-		return
-	}
-	for field := range strings.FieldsSeq(f.unpaid) {
-		if s.unpaid[field] += sign; s.unpaid[field] == 0 {
-			delete(s.unpaid, field)
-		}
-	}
-}
-
-func (s *history) cell(name string) *ledger.Cell {
-	c := s.cells[name]
-	if c == nil {
-		c = &ledger.Cell{Name: name}
-		s.cells[name] = c
-	}
-	return c
 }
 
 // want records which reservations name a requested binding.
@@ -209,10 +160,9 @@ func (s *history) want(id string, t *expected, on bool) {
 	if s.wants == nil {
 		return
 	}
-	f := fieldsOf(t.text)
-	for _, field := range f.asked() {
+	for _, field := range t.asked() {
 		ids, asked := s.wants[field]
-		if !asked || field == "" {
+		if !asked {
 			continue
 		}
 		if !on {
@@ -241,13 +191,11 @@ func (s *history) wanted(fields []string) {
 
 // total returns a cell as it must be, and whether its stock is known.
 func (s *history) total(name string) (c ledger.Cell, known bool) {
-	stock, known := s.stock[name]
-	c = ledger.Cell{Name: name}
-	if of := s.cells[name]; of != nil {
-		c = *of
-		known = known || s.stock != nil && c != ledger.Cell{Name: name}
+	var units record.Cell
+	if counted := s.totals.Cells[name]; counted != nil {
+		units = *counted
 	}
-	c.Stock = stock
-	c.Available = c.Stock - c.Held - c.InDoubt - c.Confirmed
-	return c, known
+	known = s.stockKnown && units != record.Cell{}
+	units.Balance()
+	return ledger.CellOf(name, &units), known
 }

@@ -3,8 +3,6 @@ package recovery
 import (
 	"cmp"
 	"hash/maphash"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/stockgate/stockgate/record"
@@ -15,8 +13,8 @@ import (
 // belong. It is filled by Add, in any order. Half a million reservations with a
 // limit, a key and a ref each take a process about 220 MiB.
 type Image struct {
-	// Cells are the units of each stock cell that reservations have: Stock and Available
-	// are 0, and SKU is the cell's name.
+	// Cells are the units of each stock cell that reservations have, by its name: Stock and
+	// Available are 0.
 	Cells map[string]*record.Cell
 	// States counts the reservations of each state.
 	States map[record.State]int
@@ -24,8 +22,7 @@ type Image struct {
 	Latest time.Time
 
 	now, ends time.Time
-	limits    map[string]Counter
-	unpaid    map[string]int64
+	totals    *record.Totals
 	// bound has the highest priority for each binding field so far, by the field's hash. Two
 	// fields with one hash are less likely than one in a million for a million records.
 	bound map[uint64]priority
@@ -34,18 +31,14 @@ type Image struct {
 	seed   maphash.Seed
 }
 
-// Counter is what one field of the limits has counted.
-type Counter struct {
-	// Charged is the whole count, Pending the part of it that belongs to unsettled holds.
-	Charged, Pending int64
-}
-
 // NewImage begins an image of a sale that ends at a time, as it must be at now by its
 // shard's clock.
 func NewImage(now, ends time.Time) *Image {
+	totals := record.NewTotals()
+	totals.Now = now
 	return &Image{
-		Cells: make(map[string]*record.Cell), States: make(map[record.State]int), now: now, ends: ends,
-		limits: make(map[string]Counter), unpaid: make(map[string]int64), bound: make(map[uint64]priority), others: make(map[string]string), seed: maphash.MakeSeed(),
+		Cells: totals.Cells, States: make(map[record.State]int), now: now, ends: ends,
+		totals: totals, bound: make(map[uint64]priority), others: make(map[string]string), seed: maphash.MakeSeed(),
 	}
 }
 
@@ -60,12 +53,9 @@ func (m *Image) Add(id string, r *record.Record) (binds []string) {
 			m.Latest = at
 		}
 	}
-	m.addUnits(r)
-	m.addCharges(r)
-	if r.State == record.Held {
-		for field := range strings.FieldsSeq(r.Unpaid) {
-			m.unpaid[field]++
-		}
+	m.totals.Count(r, 1)
+	for _, l := range r.Lines {
+		m.totals.Cell(l.Cell) // there is one also where nothing is taken of it
 	}
 	for _, field := range r.Fields() {
 		mine, hash := m.priorityOf(id, r, field), maphash.String(m.seed, field)
@@ -82,53 +72,10 @@ func (m *Image) Add(id string, r *record.Record) (binds []string) {
 	return binds
 }
 
-func (m *Image) addUnits(r *record.Record) {
-	column := r.State.Column()
-	for _, l := range r.Lines {
-		if c := m.cell(l.Cell); column.Taken() {
-			*c.Units(column) += l.Units
-		}
-	}
-	for _, l := range r.Returned {
-		m.cell(l.Cell).Confirmed -= l.Units
-	}
-}
-
-func (m *Image) cell(name string) *record.Cell {
-	c, ok := m.Cells[name]
-	if !ok {
-		c = &record.Cell{SKU: name}
-		m.Cells[name] = c
-	}
-	return c
-}
-
-func (m *Image) addCharges(r *record.Record) {
-	if !r.State.Column().Taken() {
-		return // it has given them back
-	}
-	rest := r.Charges
-	for rest != "" {
-		var field, amount string
-		field, rest, _ = strings.Cut(rest, " ")
-		amount, rest, _ = strings.Cut(rest, " ")
-		n, err := strconv.ParseInt(amount, 10, 64)
-		if err != nil || windowOver(field, m.now) {
-			continue
-		}
-		c := m.limits[field]
-		c.Charged += n
-		if r.State != record.Confirmed {
-			c.Pending += n
-		}
-		m.limits[field] = c
-	}
-}
-
 // Limits calls yield for every field of the limits that has counted something and
 // whose window is not over.
-func (m *Image) Limits(yield func(field string, c Counter) bool) {
-	for field, c := range m.limits {
+func (m *Image) Limits(yield func(field string, c record.Counter) bool) {
+	for field, c := range m.totals.Limits {
 		if c.Charged > 0 && !yield(field, c) {
 			return
 		}
@@ -137,7 +84,7 @@ func (m *Image) Limits(yield func(field string, c Counter) bool) {
 
 // Unpaid calls yield for every counter of unpaid holds that has some.
 func (m *Image) Unpaid(yield func(field string, held int64) bool) {
-	for field, held := range m.unpaid {
+	for field, held := range m.totals.Unpaid {
 		if !yield(field, held) {
 			return
 		}

@@ -73,14 +73,14 @@ func (b *batch) judgeRecord(n reservation.Named, has reservation.Value) *finding
 	if has.Found && t.sameRecord(has.Text) || b.forgotten(t, has, p, readable) {
 		return nil
 	}
-	text := fmt.Sprintf("reservation %s is missing from redis; it is %s", n.Name, t.state)
+	text := fmt.Sprintf("reservation %s is missing from redis; it is %s", n.Name, t.State)
 	switch {
 	case has.Found && !readable:
-		text = fmt.Sprintf("the record of reservation %s in redis cannot be read; it is %s", n.Name, t.state)
-	case has.Found && p.fields.State != t.state:
-		text = fmt.Sprintf("reservation %s is %s in redis; %s says that it is %s", n.Name, p.fields.State, b.report.source(), t.state)
+		text = fmt.Sprintf("the record of reservation %s in redis cannot be read; it is %s", n.Name, t.State)
+	case has.Found && p.fields.State != t.State:
+		text = fmt.Sprintf("reservation %s is %s in redis; %s says that it is %s", n.Name, p.fields.State, b.report.source(), t.State)
 	case has.Found:
-		text = fmt.Sprintf("the record of reservation %s (%s) in redis is not what %s says", n.Name, t.state, b.report.source())
+		text = fmt.Sprintf("the record of reservation %s (%s) in redis is not what %s says", n.Name, t.State, b.report.source())
 	}
 	v := b.differs(n, has, value(t.record(p.probes)), text, "set the record to what "+b.report.source()+" says", "was "+stateWord(has, p, readable))
 	v.Record = v.Wanted.Text
@@ -152,10 +152,10 @@ func (b *batch) listedAs(id string) (reservation.Part, int64) {
 	has := b.values[reservation.Named{Part: reservation.PartRecord, Name: id}]
 	p, ok := parse(has.Text)
 	if t := b.history.reservations[id]; t != nil && !b.forgotten(t, has, p, ok) {
-		return listed(t.state, t.deadline(), t.changed)
+		return listed(&t.Record)
 	}
 	if ok && p.fields.State == record.Tombstone {
-		return listed(record.Tombstone, record.MsOf(p.fields.Deadline), 0)
+		return listed(p.fields)
 	}
 	return "", 0
 }
@@ -164,7 +164,7 @@ func (b *batch) judgeCell(n reservation.Named, has reservation.Value) *finding {
 	is, readable := parseCell(n.Name, has.Text)
 	want, known := b.history.total(n.Name)
 	switch {
-	case b.history.stock == nil:
+	case !b.history.stockKnown:
 		if !readable {
 			v := b.differs(n, has, nothing, fmt.Sprintf("cell %s in redis is missing or cannot be read", n.Name),
 				"none: nothing else tells its stock. Apply the sale's file under another id, or restore redis", "")
@@ -202,12 +202,12 @@ func (b *batch) cautious(want, is ledger.Cell) ledger.Cell {
 }
 
 func (b *batch) judgeLimit(n reservation.Named, has reservation.Value) *finding {
-	c := b.history.limits[n.Name]
+	c := b.history.totals.Limits[n.Name]
 	want := nothing
-	if c.charged > 0 {
+	if c.Charged > 0 {
 		want = value(limitText(c))
 	}
-	if has == want || windowOver(n.Name, b.seen.Now) {
+	if has == want || record.WindowOver(n.Name, b.seen.Now) {
 		return nil
 	}
 	is := "nothing"
@@ -221,7 +221,7 @@ func (b *batch) judgeLimit(n reservation.Named, has reservation.Value) *finding 
 // judgeUnpaid judges how many unpaid holds a counter has. When its other holds ended is
 // not recorded in movements, and stays.
 func (b *batch) judgeUnpaid(n reservation.Named, has reservation.Value) *finding {
-	held := b.history.unpaid[n.Name]
+	held := b.history.totals.Unpaid[n.Name]
 	is, times, ok := unpaidHolds(has.Text)
 	if has.Found == (held > 0 || times != "") && ok && is == held {
 		return nil
@@ -266,10 +266,8 @@ func (b *batch) judgeBinding(n reservation.Named, has reservation.Value) *findin
 		return nil
 	}
 	what := "the key " + n.Name
-	if t := b.history.reservations[cmp.Or(owner, has.Text)]; t != nil && t.text != "" {
-		if f := fieldsOf(t.text); record.RefField(f.buyer, f.ref) == n.Name {
-			what = "the ref " + f.ref + " of buyer " + f.buyer
-		}
+	if t := b.history.reservations[cmp.Or(owner, has.Text)]; t != nil && record.RefField(t.Buyer, t.Ref) == n.Name {
+		what = "the ref " + t.Ref + " of buyer " + t.Buyer
 	}
 	is := "belongs to no reservation in redis"
 	if has.Found {

@@ -12,7 +12,7 @@ import (
 
 // under reports whether a reservation must be found by a ref.
 func (t *expected) under(ref string) bool {
-	return t != nil && fieldsOf(t.text).ref == ref && t.state.Named()
+	return t != nil && t.Ref == ref && t.State.Named()
 }
 
 // judgeByRef judges one of the two fields that find the reservations of a ref: each

@@ -101,8 +101,8 @@ func (r *run) openLedger(ctx context.Context) (bool, error) {
 	}
 	s := r.history
 	r.report.Against = AgainstLedger
-	s.stock, s.whole = make(map[string]int64), true // a ledger follows a sale from its first movement
-	err = r.ledger.MovementsOfKinds(ctx, r.sale, []string{"adjusted", "loaded", "returned"}, func(epoch int64, m *journal.Movement) error {
+	s.stockKnown, s.whole = true, true // a ledger follows a sale from its first movement
+	err = r.ledger.MovementsOfKinds(ctx, r.sale, rebuiltFrom, func(epoch int64, m *journal.Movement) error {
 		switch {
 		case epoch == at.Epoch && m.Seq > at.Seq: // it is read again
 			return nil
@@ -116,7 +116,7 @@ func (r *run) openLedger(ctx context.Context) (bool, error) {
 	})
 	if err == nil {
 		err = r.ledger.Reservations(ctx, r.sale, func(l *ledger.Reservation) error {
-			s.put(l.ID, &expected{state: l.State, changed: record.MsOf(l.Changed), cause: l.Cause, text: l.Text()})
+			s.add(l.ID, l.Record)
 			return nil
 		})
 	}
@@ -172,7 +172,7 @@ func (r *run) openJournal(ctx context.Context, head journal.Head) error {
 			return err
 		}
 		if len(first) == 1 && first[0].Kind != "rebuilt" {
-			s.stock, s.whole, s.strict = make(map[string]int64), true, true
+			s.stockKnown, s.whole, s.strict = true, true, true
 			r.report.Against = AgainstJournal
 			return nil
 		}
@@ -182,7 +182,7 @@ func (r *run) openJournal(ctx context.Context, head journal.Head) error {
 		"the beginning of the journal is gone and no ledger has it: redis is compared with its own reservations, and what was deleted before the journal's first entry is not found")
 	for id, text := range r.each(ctx, reservation.PartRecord) {
 		if p, ok := parse(text); ok && p.fields.State != record.Tombstone {
-			s.put(id, &expected{state: p.fields.State, changed: record.MsOf(p.fields.Changed), cause: p.fields.Cause, text: p.text})
+			s.add(id, *p.fields)
 		}
 	}
 	if r.scanError != nil {

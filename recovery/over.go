@@ -1,7 +1,6 @@
 package recovery
 
 import (
-	"strings"
 	"time"
 
 	"github.com/stockgate/stockgate/record"
@@ -11,26 +10,13 @@ import (
 // over reports whether Redis may have forgotten a reservation by now: its record may be
 // missing, or be a tombstone if the shop has released it again.
 func (t *expected) over(now time.Time) bool {
-	if t.state != record.Released && t.state != record.Expired {
-		return false
+	if t.part && (t.State == record.Released || t.State == record.Expired) { // its deadline is not known
+		return !now.Before(t.Changed.Add(record.EndedFor))
 	}
-	if t.part { // its deadline is not known
-		return !now.Before(record.TimeOf(t.changed).Add(record.EndedFor))
-	}
-	r, err := record.Parse(t.record(""))
-	return err == nil && r.Over(now)
+	return t.Over(now)
 }
 
 // forgotten reports whether a record differs only because Redis may have forgotten the reservation.
 func (b *batch) forgotten(t *expected, has reservation.Value, p parsed, readable bool) bool {
 	return t != nil && (!has.Found || readable && p.fields.State == record.Tombstone) && t.over(b.seen.Now)
-}
-
-// windowOver reports whether the window of a limit is over, by the field that counts it: its
-// counter is no longer read, and may be gone.
-func windowOver(field string, now time.Time) bool {
-	_, rest, _ := strings.Cut(field, "|")
-	window, _, _ := strings.Cut(rest, "|")
-	ends, ok := wholeNumber(window)
-	return ok && ends <= now.UnixMilli()
 }

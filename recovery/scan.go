@@ -21,7 +21,7 @@ func (r *run) scan(ctx context.Context) error {
 			return r.scanError
 		}
 	}
-	r.report.Reservations, r.report.Cells, r.report.Limits = len(r.history.reservations), len(r.cellNames()), len(r.history.limits)
+	r.report.Reservations, r.report.Cells, r.report.Limits = len(r.history.reservations), len(r.cellNames()), len(r.history.totals.Limits)
 	return nil
 }
 
@@ -59,10 +59,7 @@ func (r *run) suspectReservation(id string) {
 // cellNames are all cells that must exist.
 func (r *run) cellNames() map[string]bool {
 	all := maps.Clone(r.listed)
-	for name := range r.history.stock {
-		all[name] = true
-	}
-	for name := range r.history.cells {
+	for name := range r.history.totals.Cells {
 		all[name] = true
 	}
 	return all
@@ -79,18 +76,15 @@ func (r *run) scanCells(ctx context.Context) {
 }
 
 func (r *run) scanLimits(ctx context.Context) {
+	seed, seen := maphash.MakeSeed(), make(map[uint64]struct{}) // a field whose hash collides is found by the next run
 	for field, text := range r.each(ctx, reservation.PartLimit) {
-		c := r.history.limits[field]
-		if text != limitText(c) {
+		seen[maphash.String(seed, field)] = struct{}{}
+		if text != limitText(r.history.totals.Limits[field]) {
 			r.suspect(reservation.PartLimit, field)
 		}
-		if c.charged != 0 || c.pending != 0 {
-			c.seen = true
-			r.history.limits[field] = c
-		}
 	}
-	for field, c := range r.history.limits {
-		if !c.seen {
+	for field := range r.history.totals.Limits {
+		if _, ok := seen[maphash.String(seed, field)]; !ok {
 			r.suspect(reservation.PartLimit, field)
 		}
 	}
@@ -100,11 +94,11 @@ func (r *run) scanUnpaid(ctx context.Context) {
 	seen := make(map[string]bool)
 	for field, text := range r.each(ctx, reservation.PartUnpaid) {
 		seen[field] = true
-		if n, _, ok := unpaidHolds(text); !ok || n != r.history.unpaid[field] {
+		if n, _, ok := unpaidHolds(text); !ok || n != r.history.totals.Unpaid[field] {
 			r.suspect(reservation.PartUnpaid, field)
 		}
 	}
-	for field := range r.history.unpaid {
+	for field := range r.history.totals.Unpaid {
 		if !seen[field] {
 			r.suspect(reservation.PartUnpaid, field)
 		}
@@ -128,20 +122,19 @@ func (r *run) scanBindings(ctx context.Context) {
 			continue // it binds nothing, and what it finds is looked at
 		}
 		seen[maphash.String(seed, field)] = struct{}{}
-		if t := r.history.reservations[text]; t == nil || !t.names(field) || t.rank(field) == record.RankNone {
+		if t := r.history.reservations[text]; t == nil || !t.names(field) || t.BindingRank(field) == record.RankNone {
 			r.suspect(reservation.PartBinding, field)
 		}
 	}
 	for id, t := range r.history.reservations {
-		f := fieldsOf(t.text)
-		_, found := under[key(f.ref, id)]
-		if _, more := under[key(f.ref, "+")]; t.under(f.ref) && f.ref != "" && !found && !more {
-			first, others := (&record.ByName{Ref: f.ref}).Fields()
+		_, found := under[key(t.Ref, id)]
+		if _, more := under[key(t.Ref, "+")]; t.under(t.Ref) && t.Ref != "" && !found && !more {
+			first, others := (&record.ByName{Ref: t.Ref}).Fields()
 			r.suspect(reservation.PartBinding, first)
 			r.suspect(reservation.PartBinding, others)
 		}
-		for _, field := range f.bindings() {
-			if field == "" || t.rank(field) == record.RankNone || record.IsSingleField(field) {
+		for _, field := range t.Fields() {
+			if t.BindingRank(field) == record.RankNone || record.IsSingleField(field) {
 				continue
 			}
 			if _, ok := seen[maphash.String(seed, field)]; !ok {
@@ -165,7 +158,7 @@ func (r *run) scanSets(ctx context.Context) {
 			t := r.history.reservations[id]
 			if t == nil {
 				r.suspect(part, id)
-			} else if p, at := listed(t.state, t.deadline(), t.changed); p != part || !sameScore(score, at) {
+			} else if p, at := listed(&t.Record); p != part || !sameScore(score, at) {
 				r.suspect(part, id)
 			}
 		}
@@ -175,7 +168,7 @@ func (r *run) scanSets(ctx context.Context) {
 			}
 		}
 		for id, t := range r.history.reservations {
-			if p, _ := listed(t.state, 0, 0); p == part && !there[id] {
+			if p, _ := listed(&t.Record); p == part && !there[id] {
 				r.suspect(part, id)
 			}
 		}
@@ -227,17 +220,12 @@ func firstOf(n reservation.Named) string {
 	return n.Name
 }
 
-func limitText(c counter) string {
-	return strconv.FormatInt(c.charged, 10) + " " + strconv.FormatInt(c.pending, 10)
+func limitText(c record.Counter) string {
+	return strconv.FormatInt(c.Charged, 10) + " " + strconv.FormatInt(c.Pending, 10)
 }
 
 // sameScore compares a score as Redis writes it.
 func sameScore(text string, at int64) bool {
 	f, err := strconv.ParseFloat(text, 64)
 	return err == nil && f == float64(at)
-}
-
-func wholeNumber(text string) (int64, bool) {
-	n, err := strconv.ParseInt(text, 10, 64)
-	return n, err == nil
 }

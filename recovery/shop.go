@@ -49,10 +49,10 @@ func (r *run) shop(ctx context.Context) error {
 	holds, moved := r.soldBeyond(), 0
 	for _, id := range slices.Sorted(maps.Keys(r.history.reservations)) {
 		switch t := r.history.reservations[id]; {
-		case t.state != record.Confirmed, ordered[id], ordered[holds[id]]:
+		case t.State != record.Confirmed, ordered[id], ordered[holds[id]]:
 		case reservation.IsMovedIn(id):
 			moved++
-		case t.cameBack(), !record.TimeOf(t.changed).Before(r.Shop.AsOf):
+		case t.cameBack(), !t.Changed.Before(r.Shop.AsOf):
 		default:
 			r.notInShop(id)
 		}
@@ -65,8 +65,8 @@ func (r *run) shop(ctx context.Context) error {
 func (r *run) orders(ctx context.Context) (map[string]bool, error) {
 	refs := make(map[string][]string)
 	for id, t := range r.history.reservations {
-		if ref := fieldsOf(t.text).ref; ref != "" {
-			refs[ref] = append(refs[ref], id)
+		if t.Ref != "" {
+			refs[t.Ref] = append(refs[t.Ref], id)
 		}
 	}
 	ordered := make(map[string]bool)
@@ -122,13 +122,14 @@ func (r *run) soldBeyond() map[string]string {
 // cameBack reports whether all units of a confirmed reservation were returned: the shop may have
 // its order or not.
 func (t *expected) cameBack() bool {
-	f, left := fieldsOf(t.text), int64(0)
-	if f.returned == "" {
-		return false
+	left := int64(0)
+	for _, l := range t.Lines {
+		left += l.Units
 	}
-	eachPair(f.lines, func(_ string, n int64) { left += n })
-	eachPair(f.returned, func(_ string, n int64) { left -= n })
-	return left == 0
+	for _, l := range t.Returned {
+		left -= l.Units
+	}
+	return len(t.Returned) > 0 && left == 0
 }
 
 func (r *run) noteTakenOver(purchases int) {
@@ -141,9 +142,8 @@ func (r *run) noteTakenOver(purchases int) {
 func (r *run) ambiguous(ids []string) (same []string) {
 	buyers := make(map[string]bool)
 	for _, id := range slices.Sorted(slices.Values(ids)) {
-		if t := r.history.reservations[id]; t.rank("") > 0 {
-			f := fieldsOf(t.text)
-			buyers[f.buyer], same = true, append(same, id)
+		if t := r.history.reservations[id]; t.BindingRank("") > 0 {
+			buyers[t.Buyer], same = true, append(same, id)
 		}
 	}
 	if len(buyers) < 2 {
@@ -157,8 +157,7 @@ func (r *run) sameRef(name string, ids []string) {
 	words := make([]string, len(ids))
 	for i, id := range ids {
 		t := r.history.reservations[id]
-		f := fieldsOf(t.text)
-		words[i] = fmt.Sprintf("%s (%s, buyer %s)", id, t.state, f.buyer)
+		words[i] = fmt.Sprintf("%s (%s, buyer %s)", id, t.State, t.Buyer)
 	}
 	r.report.add(Difference{
 		Kind: "shop", Name: name, Text: fmt.Sprintf("the shop has an order %s, and %d reservations go by this ref: %s", name, len(ids), strings.Join(words, ", ")),
@@ -170,7 +169,7 @@ func (r *run) sameRef(name string, ids []string) {
 func (r *run) best(ids []string) (best string) {
 	rank := map[record.State]int{record.Confirmed: 4, record.InDoubt: 3, record.Unbacked: 2, record.Held: 1}
 	for _, id := range slices.Sorted(slices.Values(ids)) {
-		if best == "" || rank[r.history.reservations[id].state] > rank[r.history.reservations[best].state] {
+		if best == "" || rank[r.history.reservations[id].State] > rank[r.history.reservations[best].State] {
 			best = id
 		}
 	}
@@ -179,7 +178,7 @@ func (r *run) best(ids []string) (best string) {
 
 // inShop judges a reservation of which the shop has the order.
 func (r *run) inShop(ctx context.Context, id string) error {
-	state := r.history.reservations[id].state
+	state := r.history.reservations[id].State
 	d := Difference{Kind: "shop", Name: id}
 	switch state {
 	case record.Confirmed, record.Held: // the shop's answer about a hold is on its way
@@ -233,24 +232,24 @@ func (r *run) askShop(ctx context.Context) error {
 	ids = slices.DeleteFunc(ids, func(id string) bool {
 		t := r.history.reservations[id]
 		switch {
-		case t.state == record.Held, t.state == record.Confirmed && t.cameBack():
+		case t.State == record.Held, t.State == record.Confirmed && t.cameBack():
 			return true
 		case reservation.IsMovedIn(id):
 			moved++
 			return true
 		}
-		return holds[id] != "" && t.state != record.Confirmed // the shop's answer is about the hold
+		return holds[id] != "" && t.State != record.Confirmed // the shop's answer is about the hold
 	})
 	r.noteTakenOver(moved)
 	slices.SortFunc(ids, func(a, b string) int {
 		x, y := r.history.reservations[a], r.history.reservations[b]
-		if open := func(t *expected) bool { return t.state == record.InDoubt || t.state == record.Unbacked }; open(x) != open(y) {
+		if open := func(t *expected) bool { return t.State == record.InDoubt || t.State == record.Unbacked }; open(x) != open(y) {
 			if open(x) {
 				return -1
 			}
 			return 1
 		}
-		return int(min(max(y.changed-x.changed, -1), 1))
+		return y.Changed.Compare(x.Changed)
 	})
 	if more := len(ids) - r.Shop.AskMost; more > 0 {
 		r.report.Notes = append(r.report.Notes, fmt.Sprintf("the shop was not asked about %d reservations that changed longest ago: give a file of its orders", more))
@@ -259,8 +258,8 @@ func (r *run) askShop(ctx context.Context) error {
 	silent := 0
 	for _, id := range ids {
 		t, name := r.history.reservations[id], cmp.Or(holds[id], id)
-		f := fieldsOf(r.history.reservations[name].text)
-		has, err := r.Shop.Ask(ctx, f.gate, name, f.ref)
+		named := r.history.reservations[name]
+		has, err := r.Shop.Ask(ctx, named.Gate, name, named.Ref)
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -270,7 +269,7 @@ func (r *run) askShop(ctx context.Context) error {
 			if err := r.inShop(ctx, id); err != nil {
 				return err
 			}
-		case t.state == record.Confirmed:
+		case t.State == record.Confirmed:
 			r.notInShop(id)
 		}
 	}

@@ -18,7 +18,7 @@ type bounds struct{ least, most int64 }
 // reservation. One that is held is not compared: the shop's answer is on its way.
 func (r *run) compareUnits(name, id string) {
 	sold := r.Shop.Units[name]
-	if state := r.history.reservations[id].state; len(sold) == 0 || state != record.Confirmed && state != record.InDoubt {
+	if state := r.history.reservations[id].State; len(sold) == 0 || state != record.Confirmed && state != record.InDoubt {
 		return
 	}
 	reserved := r.reserved(id)
@@ -49,25 +49,25 @@ func (r *run) compareUnits(name, id string) {
 func (r *run) reserved(id string) map[string]bounds {
 	units := make(map[string]bounds)
 	add := func(id string, mayLack bool) {
-		f := fieldsOf(r.history.reservations[id].text)
-		eachPair(f.lines, func(cell string, n int64) {
-			b := units[r.skuOf(cell)]
-			if b.most += n; !mayLack {
-				b.least += n
+		t := r.history.reservations[id]
+		for _, l := range t.Lines {
+			b := units[r.skuOf(l.Cell)]
+			if b.most += l.Units; !mayLack {
+				b.least += l.Units
 			}
-			units[r.skuOf(cell)] = b
-		})
-		eachPair(f.returned, func(cell string, n int64) {
-			b := units[r.skuOf(cell)]
-			b.least -= n
-			units[r.skuOf(cell)] = b
-		})
+			units[r.skuOf(l.Cell)] = b
+		}
+		for _, l := range t.Returned {
+			b := units[r.skuOf(l.Cell)]
+			b.least -= l.Units
+			units[r.skuOf(l.Cell)] = b
+		}
 	}
 	add(id, false)
 	more := reservation.MoreOf(id)
-	if t := r.history.reservations[more]; t != nil && t.state == record.Confirmed {
+	if t := r.history.reservations[more]; t != nil && t.State == record.Confirmed {
 		_, apart := r.Shop.Units[more]
-		add(more, apart || !record.TimeOf(t.changed).Before(r.Shop.AsOf))
+		add(more, apart || !t.Changed.Before(r.Shop.AsOf))
 	}
 	return units
 }

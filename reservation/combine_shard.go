@@ -24,7 +24,6 @@ func (s *Store) Do(ctx context.Context, sale string, op shard.Operation) (shard.
 // request is what one caller asks of a shard: a reserve request or another operation.
 type request struct {
 	claim *encodedRequest
-	known known // of claim
 	// inPlaceOf is the hold whose place a claim takes; empty: none.
 	inPlaceOf string
 	Op        shard.Operation
@@ -85,8 +84,8 @@ func (s *Store) sendOperations(sale string, batch []*Call) {
 func withoutGone(batch []*Call) []*Call {
 	out := batch[:0]
 	for _, t := range batch {
-		if recall := t.Request.known.recall; recall != nil {
-			if no := recall(); no != nil {
+		if c := t.Request.claim; c != nil && c.of.Recall != nil {
+			if no := c.of.Recall(); no != nil {
 				t.Answer(result{gone: no}, nil)
 				continue
 			}
@@ -232,7 +231,9 @@ func (s *Store) answerEach(sale string, batch []*Call, replies []shard.Reply, se
 			if promises != nil && isPromise(t, replies[i]) {
 				(*promises).Promised(sale, seq, promiseOf(t, replies[i]))
 			}
-			t.Request.known.learn(seq, replies[i]) // before the next call is sent
+			if c := t.Request.claim; c != nil {
+				c.learn(seq, replies[i]) // before the next call is sent
+			}
 			t.Answer(result{Reply: replies[i], Seq: seq}, nil)
 		}
 	case len(replies) == len(batch) && errors.Is(err, shard.ErrNoLease):

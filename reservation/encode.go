@@ -1,9 +1,11 @@
 package reservation
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
-	"strings"
+	"time"
 
 	"github.com/stockgate/stockgate/lua"
 	"github.com/stockgate/stockgate/record"
@@ -11,62 +13,70 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// encodedRequest is a reserve request in the form that lua/reserve.lua takes.
+// encodedRequest is a reserve request, and the form of it that lua/reserve.lua takes.
 type encodedRequest struct {
-	profile          string // what it has in common with many other requests
-	id, guard, buyer string
-	ref              string // with the prefix that says how it is bound; empty: none
-	rest             string // the record's fields after the buyer
-	order            []byte // what is to be sent, if it has to wait; nil: there is no queue
-	charges          []Charge
-	owed             []string // counters of unpaid holds
-	units            int64    // of all lines
-	notAfter         int64    // ms by Redis's own time; set when it is sent
+	of       ReserveRequest // its caller may change its own meanwhile; no control characters are in it
+	profile  string         // what it has in common with many other requests
+	ref      string         // with the prefix that says how it is bound; empty: none
+	rest     string         // the record's fields after the buyer
+	units    int64          // of all lines
+	notAfter int64          // ms by Redis's own time; set when it is sent
 }
 
 func (c *ReserveRequest) encode() *encodedRequest {
-	out := &encodedRequest{
-		id: c.ID, guard: record.Plain(c.Binding.Field), buyer: record.Plain(c.Buyer), charges: c.Charges, owed: c.Unpaid.Fields,
-	}
+	out := &encodedRequest{of: *c}
+	r := &out.of
+	r.Buyer, r.Gate = record.Plain(r.Buyer), record.Plain(r.Gate)
+	r.Binding.Field, r.Binding.Print = record.Plain(r.Binding.Field), record.Plain(r.Binding.Print)
 	switch {
-	case c.Ref == "":
-	case c.RefShared:
-		out.ref = "s|" + c.Ref
+	case r.Ref == "":
+	case r.RefShared:
+		out.ref = "s|" + r.Ref
 	default:
-		out.ref = "b|" + c.Ref
+		out.ref = "b|" + r.Ref
 	}
-	b := make([]byte, 0, 512)
-	for _, n := range [...]int64{c.Version, c.HoldFor.Milliseconds(), c.Margin.Milliseconds()} {
-		b = append(strconv.AppendInt(b, n, 10), ' ')
+	for i := range r.Lines {
+		out.units += r.Lines[i].Quantity
 	}
-	b = append(c.Queue.appendMode(b, c.Mode), ' ')
-	if c.Queue != nil {
-		out.order = c.Queue.Order
+	b := r.appendProfile(make([]byte, 0, 512), "")
+	out.profile = string(b)
+	out.rest = string(r.appendRest(b[:0]))
+	return out
+}
+
+// appendProfile appends what the request has in common with many others. again is how its order counts
+// when it is told again, see told; empty: it is made for the first time.
+func (c *ReserveRequest) appendProfile(b []byte, again string) []byte {
+	if again == "" {
+		b = strconv.AppendInt(b, c.Version, 10)
+	} else {
+		b = append(b, "told"...)
 	}
-	b = append(c.Unpaid.appendProfile(b), ' ')
-	b = strconv.AppendInt(b, int64(len(c.Lines)), 10)
+	for _, n := range [...]int64{c.HoldFor.Milliseconds(), c.Margin.Milliseconds()} {
+		b = strconv.AppendInt(append(b, ' '), n, 10)
+	}
+	b = c.Queue.appendMode(append(b, ' '), cmp.Or(again, "queued"), c.Mode)
+	b = c.Unpaid.appendProfile(append(b, ' '))
+	b = strconv.AppendInt(append(b, ' '), int64(len(c.Lines)), 10)
 	for i := range c.Lines {
 		b = appendLine(append(b, ' '), &c.Lines[i])
-		out.units += c.Lines[i].Quantity
 	}
 	for i := range c.Charges {
-		ch := &c.Charges[i]
-		limit := ch.Limit.Max
-		if ch.Limit.Shadow {
+		charge := &c.Charges[i]
+		limit := charge.Limit.Max
+		if charge.Limit.Shadow {
 			limit = -limit
 		}
-		for _, n := range [...]int64{ch.Amount, limit, ch.From, ch.To} {
+		for _, n := range [...]int64{charge.Amount, limit, charge.From, charge.To} {
 			b = strconv.AppendInt(append(b, ' '), n, 10)
 		}
 	}
-	out.profile = string(b)
-	out.rest = string(c.appendRest(b[:0], out.guard))
-	return out
+	return b
 }
 
 // appendRest appends the fields of a new record after the buyer: lines, charges,
 // cause, version, guard, print, key_ttl, ref, gate, returned, probes and unpaid.
-func (c *ReserveRequest) appendRest(b []byte, guard string) []byte {
+func (c *ReserveRequest) appendRest(b []byte) []byte {
 	b = append(b, '\t')
 	for i := range c.Lines {
 		if i > 0 {
@@ -83,11 +93,11 @@ func (c *ReserveRequest) appendRest(b []byte, guard string) []byte {
 		b = strconv.AppendInt(b, c.Charges[i].Amount, 10)
 	}
 	b = strconv.AppendInt(append(b, "\t\t"...), c.Version, 10)
-	for _, field := range [...]string{guard, record.Plain(c.Binding.Print)} {
+	for _, field := range [...]string{c.Binding.Field, c.Binding.Print} {
 		b = append(append(b, '\t'), field...)
 	}
 	b = strconv.AppendInt(append(b, '\t'), c.Binding.TTL.Milliseconds(), 10)
-	for _, field := range [...]string{c.Ref, record.Plain(c.Gate)} {
+	for _, field := range [...]string{c.Ref, c.Gate} {
 		b = append(append(b, '\t'), field...)
 	}
 	b = append(b, "\t\t\t"...)
@@ -109,71 +119,75 @@ func appendLine(b []byte, l *sale.Line) []byte {
 	return strconv.AppendInt(append(b, ' '), l.Quantity, 10)
 }
 
-// swap returns the operation that reserves in the place of a hold, until notAfter.
-func (c *encodedRequest) swap(hold, ref string, notAfter int64) shard.Operation {
-	args := []any{hold, c.id, notAfter, c.profile, c.guard, ref, c.buyer, c.rest, len(c.charges)}
-	for i := range c.charges {
-		args = append(args, c.charges[i].Field)
+// lineArgs appends how many lines there are, and the cell and the units of each.
+func lineArgs(args []any, lines []sale.Line) []any {
+	args = append(args, len(lines))
+	for i := range lines {
+		args = append(args, lines[i].Cell(), lines[i].Quantity)
 	}
-	for _, field := range c.owed {
+	return args
+}
+
+// chargeArgs appends how many charges there are, and the field and the amount of each.
+func chargeArgs(args []any, charges []Charge) []any {
+	args = append(args, len(charges))
+	for i := range charges {
+		args = append(args, charges[i].Field, charges[i].Amount)
+	}
+	return args
+}
+
+// swap returns the operation that reserves in the place of a hold, until notAfter.
+func (c *encodedRequest) swap(hold string, notAfter int64) shard.Operation {
+	r := &c.of
+	args := []any{hold, r.ID, notAfter, c.profile, r.Binding.Field, r.Ref, r.Buyer, c.rest, len(r.Charges)}
+	for i := range r.Charges {
+		args = append(args, r.Charges[i].Field)
+	}
+	for _, field := range r.Unpaid.Fields {
 		args = append(args, field)
 	}
 	return shard.Op(lua.Swap, args...)
 }
 
-// told is the claim as it is told again, which only stock and bindings may refuse: it charges its limits
+// order is what is to be sent, if the order has to wait; nil: there is no queue.
+func (c *encodedRequest) order() []byte {
+	if c.of.Queue == nil {
+		return nil
+	}
+	return c.of.Queue.Order
+}
+
+// told is the request as it is told again, which only stock and bindings may refuse: it charges its limits
 // and counters of unpaid holds without bounds, in whatever window it is now. An order that has gone to
 // the shop does not wait now, and one that waits does not go, whatever the line is like. In mode
 // backend the attempt may have been answered, and its buyer may have repeated the purchase: buyer and
 // lines bind nothing, see docs/fence.md.
 func (c *encodedRequest) told(waits bool) *encodedRequest {
+	const unbounded = 9_000_000_000_000_000
 	again := *c
-	terms := strings.Fields(c.profile)
-	terms[0] = "told"
-	mode, _, _ := strings.Cut(strings.TrimPrefix(terms[3], "queued:"), ":")
-	if record.Mode(mode) == record.ModeBackend && record.IsSingleField(c.guard) && !waits {
-		again.guard = ""
+	r := &again.of
+	if r.Mode == record.ModeBackend && record.IsSingleField(r.Binding.Field) && !waits {
+		r.Binding.Field = ""
 	}
-	if rest, queued := strings.CutPrefix(terms[3], "queued:"); queued {
-		word := "goes:"
-		if waits {
-			word = "waits:"
-		}
-		terms[3] = word + rest
+	r.Unpaid.AtOnce, r.Unpaid.Ended = unbounded, unbounded
+	r.Charges = slices.Clone(r.Charges)
+	for i := range r.Charges {
+		charge := &r.Charges[i]
+		charge.Limit, charge.From, charge.To = &sale.Limit{Max: unbounded, Shadow: true}, 0, unbounded
 	}
-	const unbounded = "9000000000000000"
-	if owed := strings.Split(terms[4], ":"); len(owed) > 1 {
-		terms[4] = strings.Join([]string{owed[0], unbounded, unbounded, owed[3]}, ":")
+	counts := "goes"
+	if waits {
+		counts = "waits"
 	}
-	lines, _ := strconv.Atoi(terms[5])
-	for i := 6 + 2*lines; i < len(terms); i += 4 {
-		terms[i+1], terms[i+2], terms[i+3] = "-"+unbounded, "0", unbounded
-	}
-	again.profile = strings.Join(terms, " ")
+	again.profile = string(r.appendProfile(nil, counts))
 	return &again
 }
 
-// orderRef is the shop's own name of the order.
-func (c *encodedRequest) orderRef() string { return strings.Split(c.rest, "\t")[8] }
-
-// evidence returns what a token would say of the request, as lua/confirm.lua takes it. now is
-// in ms.
-func (c *encodedRequest) evidence(now int64) []any {
-	terms, rest := strings.Fields(c.profile), strings.Split(c.rest, "\t")
-	mode := terms[3]
-	if queued, ok := strings.CutPrefix(mode, "queued:"); ok {
-		mode, _, _ = strings.Cut(queued, ":")
-	}
-	holdFor, _ := strconv.ParseInt(terms[1], 10, 64)
-	args := []any{0, c.buyer, now, now + holdFor, c.orderRef(), mode}
-	for _, list := range []string{rest[1], rest[2]} { // lines and charges
-		words := strings.Fields(list)
-		args = append(args, len(words)/2)
-		for _, w := range words {
-			args = append(args, w)
-		}
-	}
-	return args
+// evidence returns what a token would say of the request. now is in ms.
+func (c *encodedRequest) evidence(now int64) *Evidence {
+	r, created := &c.of, time.UnixMilli(now)
+	return &Evidence{Buyer: r.Buyer, Created: created, Exp: created.Add(r.HoldFor), Ref: r.Ref, Lines: r.Lines, Charges: r.Charges}
 }
 
 // reserveArgs returns the arguments of a call with some reserve requests.
@@ -195,11 +209,11 @@ func reserveArgs(term string, known int64, claims []*encodedRequest) []any {
 		if c.ref != "" {
 			refs = 1
 		}
-		if c.order != nil {
+		if c.order() != nil {
 			orders = 2
 		}
-		fields += len(c.charges)
-		owed += len(c.owed)
+		fields += len(c.of.Charges)
+		owed += len(c.of.Unpaid.Fields)
 		earliest = min(earliest, c.notAfter)
 		notAfter = append(strconv.AppendInt(notAfter, c.notAfter, 10), ' ')
 	}
@@ -214,10 +228,10 @@ func reserveArgs(term string, known int64, claims []*encodedRequest) []any {
 		}
 	}
 	for _, c := range claims {
-		args = append(args, &c.id)
+		args = append(args, &c.of.ID)
 	}
 	for _, c := range claims {
-		args = append(args, &c.guard)
+		args = append(args, &c.of.Binding.Field)
 	}
 	if refs > 0 {
 		for _, c := range claims {
@@ -225,24 +239,24 @@ func reserveArgs(term string, known int64, claims []*encodedRequest) []any {
 		}
 	}
 	for _, c := range claims {
-		args = append(args, &c.buyer)
+		args = append(args, &c.of.Buyer)
 	}
 	for _, c := range claims {
 		args = append(args, &c.rest)
 	}
 	if orders > 0 {
 		for _, c := range claims {
-			args = append(args, c.order)
+			args = append(args, c.order())
 		}
 	}
 	for _, c := range claims {
-		for i := range c.charges {
-			args = append(args, &c.charges[i].Field)
+		for i := range c.of.Charges {
+			args = append(args, &c.of.Charges[i].Field)
 		}
 	}
 	for _, c := range claims {
-		for i := range c.owed {
-			args = append(args, &c.owed[i])
+		for i := range c.of.Unpaid.Fields {
+			args = append(args, &c.of.Unpaid.Fields[i])
 		}
 	}
 	return args

@@ -26,7 +26,16 @@ func (c *ReserveRequest) SwapArgs(hold string, notAfter int64, told bool) []any 
 	if told {
 		e = e.told(false)
 	}
-	return e.swap(hold, c.Ref, notAfter).Args
+	return e.swap(hold, notAfter).Args
+}
+
+// Profile is what a request has in common with others; told: it is told again, as one that waits or went.
+func (c *ReserveRequest) Profile(told, waits bool) string {
+	e := c.encode()
+	if told {
+		e = e.told(waits)
+	}
+	return e.profile
 }
 
 // Waiting is how many wait for Redis on this store.

@@ -19,7 +19,7 @@ type Promise struct {
 
 func promiseOf(t *Call, r shard.Reply) Promise {
 	c := t.Request.claim
-	return Promise{request: t.Request, waits: c != nil && c.order != nil && record.State(r.Text(1)) == record.Waiting}
+	return Promise{request: t.Request, waits: c != nil && c.order() != nil && record.State(r.Text(1)) == record.Waiting}
 }
 
 // Promises keeps what Redis has promised until this process has read it in the journal. Its
@@ -80,7 +80,7 @@ func (s *Store) Tell(ctx context.Context, sale string, promises []Promise) (*Tol
 			t.Failed = append(t.Failed, p)
 		}
 		if c := p.request.claim; c != nil && r.Code() != lua.OK {
-			failed[c.id] = c
+			failed[c.of.ID] = c
 		}
 	}
 	return t, nil
@@ -126,7 +126,7 @@ func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest, 
 	if replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, sale, free); err != nil {
 		return replies, seq, err
 	}
-	swap := again.swap(inPlaceOf, again.orderRef(), again.notAfter)
+	swap := again.swap(inPlaceOf, again.notAfter)
 	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, sale, swap)
 	if err == nil && (replies[0].Code() == lua.NotFound || replies[0].Code() == lua.Conflict) {
 		return s.claimAgain(ctx, sale, c, "")
@@ -156,7 +156,7 @@ func (s *Store) again(sale string, op shard.Operation, failed map[string]*encode
 	switch c := failed[id]; {
 	case c != nil:
 		now, _ := s.shard.Clock(sale).Now()
-		args = append(args, c.evidence(now)...)
+		args = append(args, c.evidence(now).args(c.of.Mode)...)
 	case op.Operation == lua.Confirm:
 		args = append(args, op.Args[3:]...)
 	default:
@@ -174,7 +174,7 @@ func IDs(promises []Promise, most int) []string {
 	ids := make([]string, 0, min(len(promises), most))
 	for _, p := range promises[:cap(ids)] {
 		if c := p.request.claim; c != nil {
-			ids = append(ids, c.id)
+			ids = append(ids, c.of.ID)
 		} else {
 			id, _ := p.request.Op.Args[0].(string)
 			ids = append(ids, id)

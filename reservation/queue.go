@@ -30,12 +30,13 @@ type Pace struct {
 	AtOnce int64
 }
 
-// appendMode appends the mode of a profile, as lua/reserve.lua takes it. q may be nil.
-func (q *Queue) appendMode(b []byte, mode record.Mode) []byte {
+// appendMode appends the mode of a profile, as lua/reserve.lua takes it. q may be nil; else word is how the
+// order counts: queued, waits or goes.
+func (q *Queue) appendMode(b []byte, word string, mode record.Mode) []byte {
 	if q == nil {
 		return append(b, mode...)
 	}
-	b = append(append(b, "queued:"...), mode...)
+	b = append(append(append(b, word...), ':'), mode...)
 	for _, n := range [...]int64{q.Orders, q.Per.Milliseconds(), q.AtOnce, q.Most, q.Memory, q.Longest.Milliseconds()} {
 		b = strconv.AppendInt(append(b, ':'), n, 10)
 	}

@@ -36,18 +36,19 @@ func (s *Store) Recreate(ctx context.Context, e *Evidence, cause string) (record
 	if !validRef(e.Ref) {
 		return "", fmt.Errorf("reservation %s: a ref has 1 to 128 printable ASCII characters without space", e.ID)
 	}
-	args := []any{e.ID, string(SourceShop), cause, e.Epoch, e.Buyer, record.MsOf(e.Created), record.MsOf(e.Exp), e.Ref, string(record.ModeBackend), len(e.Lines)}
 	for _, l := range e.Lines {
 		if l.Quantity < 1 {
 			return "", fmt.Errorf("reservation %s has %d units of %s", e.ID, l.Quantity, l.SKU)
 		}
-		args = append(args, l.Cell(), l.Quantity)
 	}
-	args = append(args, len(e.Charges))
-	for _, c := range e.Charges {
-		args = append(args, c.Field, c.Amount)
-	}
+	args := append([]any{e.ID, string(SourceShop), cause}, e.args(record.ModeBackend)...)
 	return s.settle(ctx, e.Sale, shard.Op(lua.Confirm, args...))
+}
+
+// args are what lua/confirm.lua takes of the evidence, after the cause.
+func (e *Evidence) args(mode record.Mode) []any {
+	args := []any{e.Epoch, e.Buyer, record.MsOf(e.Created), record.MsOf(e.Exp), e.Ref, string(mode)}
+	return chargeArgs(lineArgs(args, e.Lines), e.Charges)
 }
 
 // movedIn begins the ids of purchases.
@@ -80,15 +81,8 @@ func (s *Store) MoveIn(ctx context.Context, id string, purchases []Purchase, cau
 		n := min(len(purchases), atOnce)
 		ops := make([]shard.Operation, n)
 		for i, p := range purchases[:n] {
-			args := []any{p.ID, p.Buyer, cause, string(record.ModeBackend), len(p.Lines)}
-			for _, l := range p.Lines {
-				args = append(args, l.Cell(), l.Quantity)
-			}
-			args = append(args, len(p.Charges))
-			for _, c := range p.Charges {
-				args = append(args, c.Field, c.Amount)
-			}
-			ops[i] = shard.Op(lua.MoveIn, args...)
+			args := lineArgs([]any{p.ID, p.Buyer, cause, string(record.ModeBackend)}, p.Lines)
+			ops[i] = shard.Op(lua.MoveIn, chargeArgs(args, p.Charges)...)
 		}
 		replies, err := s.shard.Run(ctx, id, ops...)
 		if err != nil {
@@ -162,15 +156,8 @@ type Order struct {
 // gets a confirmed reservation of its own, or an unbacked one if its units are gone. Its id is
 // MoreOf. To tell it again changes nothing. DiffersOf reads the reply.
 func (o *Order) Sale(id string, word Source, cause string) shard.Operation {
-	args := []any{id, string(word), cause, MoreOf(id), len(o.Lines)}
-	for _, l := range o.Lines {
-		args = append(args, l.Cell(), l.Quantity)
-	}
-	args = append(args, len(o.Charges))
-	for _, c := range o.Charges {
-		args = append(args, c.Field, c.Amount)
-	}
-	return shard.Op(lua.Sold, args...)
+	args := lineArgs([]any{id, string(word), cause, MoreOf(id)}, o.Lines)
+	return shard.Op(lua.Sold, chargeArgs(args, o.Charges)...)
 }
 
 // MoreOf returns the id of the reservation of what was sold beyond a hold.

@@ -118,7 +118,7 @@ func (s *Store) Reserve(ctx context.Context, c *ReserveRequest) (Hold, *sale.Ref
 	if err := c.check(); err != nil {
 		return Hold{}, nil, err
 	}
-	t := &Call{Request: request{claim: c.encode(), known: c.known()}, Weight: 4 + len(c.Lines) + len(c.Charges) + len(c.Unpaid.Fields)}
+	t := &Call{Request: request{claim: c.encode()}, Weight: 4 + len(c.Lines) + len(c.Charges) + len(c.Unpaid.Fields)}
 	a, err := s.Calls.Do(ctx, c.Sale, t)
 	if errors.Is(err, combine.ErrBusy) {
 		return Hold{}, sale.Refuse(sale.Busy), nil
@@ -167,18 +167,14 @@ func (s *Store) Swap(ctx context.Context, c *ReserveRequest, hold string) (Hold,
 	if !known {
 		return Hold{}, nil, fmt.Errorf("%w: its time is not known (%w)", shard.ErrUnavailable, shard.ErrNotSent)
 	}
+	claim := c.encode()
 	if s.Risk != nil {
-		units := int64(0)
-		for _, l := range c.Lines {
-			units += l.Quantity
-		}
-		if may := s.Risk.Admit(ctx, c.Sale, 1, func(int) int64 { return units }); may != nil && !may[0] {
+		if may := s.Risk.Admit(ctx, c.Sale, 1, func(int) int64 { return claim.units }); may != nil && !may[0] {
 			return Hold{}, refuseAtRisk, nil
 		}
 	}
-	claim := c.encode()
 	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, c.Sale,
-		claim.swap(hold, c.Ref, now+time.Until(until).Milliseconds()))
+		claim.swap(hold, now+time.Until(until).Milliseconds()))
 	if err != nil {
 		return Hold{}, nil, err
 	}
@@ -194,32 +190,23 @@ func (s *Store) Swap(ctx context.Context, c *ReserveRequest, hold string) (Hold,
 	case lua.Restoring:
 		return Hold{}, RefuseLost, nil
 	}
-	c.known().learn(seq, r)
+	claim.learn(seq, r)
 	return s.reserved(c, r)
 }
-
-// known is what a call needs of a request's view. It does not change with the request, which its
-// caller may repeat in another form while the call is under way.
-type known struct {
-	view   View
-	recall func() *sale.Refusal
-	lines  []sale.Line
-}
-
-func (c *ReserveRequest) known() known { return known{view: c.View, recall: c.Recall, lines: c.Lines} }
 
 // learn lets the edge's view learn from the reply to a reserve request. seq is the shard's after
 // the call. A refusal for lack of units has a seq of its own, because later operations of the same
 // call may have given units back.
-func (k known) learn(seq int64, r shard.Reply) {
-	if k.view == nil {
+func (c *encodedRequest) learn(seq int64, r shard.Reply) {
+	view, lines := c.of.View, c.of.Lines
+	if view == nil {
 		return
 	}
 	switch r.Code() {
 	case lua.OK:
-		k.view.Got(k.lines, seq)
+		view.Got(lines, seq)
 	case lua.SoldOut, lua.AllHeld:
-		k.view.Refused(missing(k.lines, r), r.Number(4), r.Number(2), r.Number(3))
+		view.Refused(missing(lines, r), r.Number(4), r.Number(2), r.Number(3))
 	}
 }
 

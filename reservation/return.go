@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/stockgate/stockgate/lua"
+	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -57,18 +58,17 @@ func (s *Store) Return(ctx context.Context, sale, id string, r Return) ([]sale.L
 	if r.Restock {
 		restock = 1
 	}
-	args := []any{id, r.ID, restock, r.Cause, len(r.Lines)}
 	for _, l := range r.Lines {
 		if l.Quantity < 1 {
 			return nil, fmt.Errorf("%d units of %s cannot be returned", l.Quantity, l.SKU)
 		}
-		args = append(args, l.Cell(), l.Quantity)
 	}
 	// read first, so that nothing can fail after the return
 	names, err := s.Lines(ctx, sale)
 	if err != nil {
 		return nil, err
 	}
+	args := lineArgs([]any{id, r.ID, restock, r.Cause}, r.Lines)
 	answer, err := s.Resolve(ctx, sale, shard.Op(lua.Return, args...))
 	if few, ok := errors.AsType[*TooManyError](err); ok {
 		if i := int(answer.Number(1)); i >= 1 && i <= len(r.Lines) {
@@ -78,5 +78,6 @@ func (s *Store) Return(ctx context.Context, sale, id string, r Return) ([]sale.L
 	if err != nil {
 		return nil, err
 	}
-	return parseLines(answer.Text(1), names), nil
+	returned, _ := record.ParseUnits(answer.Text(1)) // the return is made: nothing may fail any more
+	return linesOf(returned, names), nil
 }

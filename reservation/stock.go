@@ -199,7 +199,7 @@ func (s *Store) records(ctx context.Context, id string, ids []string) ([]Record,
 		if !ok {
 			continue
 		}
-		r, err := parseRecord(text, names)
+		r, err := readRecord(text, names)
 		if err != nil {
 			return nil, fmt.Errorf("reservation %s of sale %s: %w", ids[i], id, err)
 		}
@@ -215,39 +215,31 @@ func (s *Store) records(ctx context.Context, id string, ids []string) ([]Record,
 	return out, nil
 }
 
-// parseRecord reads a record as lua/shard.lua writes it.
-func parseRecord(text string, names map[string]sale.Line) (Record, error) {
-	f := strings.Split(text, "\t")
-	if len(f) <= int(record.FieldVersion) {
-		return Record{}, errors.New("its record cannot be read")
+// readRecord reads a record as lua/changes.lua writes it. A number that something else has damaged is 0:
+// operators see the rest.
+func readRecord(text string, names map[string]sale.Line) (Record, error) {
+	r, err := record.Parse(text)
+	if r == nil {
+		return Record{}, err
 	}
-	at := func(i record.Field) time.Time {
-		n, _ := strconv.ParseInt(f[i], 10, 64)
-		return time.UnixMilli(n)
-	}
-	r := Record{
-		State: record.State(f[record.FieldState]), Deadline: at(record.FieldDeadline), Exp: at(record.FieldExp), Created: at(record.FieldCreated),
-		Changed: at(record.FieldChanged), Mode: record.Mode(f[record.FieldMode]), Buyer: f[record.FieldBuyer],
-		Lines: parseLines(f[record.FieldLines], names), Cause: f[record.FieldCause],
-	}
-	if len(f) > int(record.FieldProbes) {
-		r.Ref, r.Gate, r.Returned = f[record.FieldRef], f[record.FieldGate], parseLines(f[record.FieldReturned], names)
-		tries, _, _ := strings.Cut(f[record.FieldProbes], " ")
-		r.Probes, _ = strconv.Atoi(tries)
-	}
-	return r, nil
+	at := func(t time.Time) time.Time { return time.UnixMilli(record.MsOf(t)) }
+	tries, _, _ := strings.Cut(r.Probes, " ")
+	probes, _ := strconv.Atoi(tries)
+	return Record{
+		State: r.State, Deadline: at(r.Deadline), Exp: at(r.Exp), Created: at(r.Created), Changed: at(r.Changed), Mode: r.Mode, Buyer: r.Buyer,
+		Lines: linesOf(r.Lines, names), Cause: r.Cause, Ref: r.Ref, Gate: r.Gate, Returned: linesOf(r.Returned, names), Probes: probes,
+	}, nil
 }
 
-// parseLines reads "cell quantity …"; names gives the lines that the cells stand for.
-func parseLines(text string, names map[string]sale.Line) []sale.Line {
-	words := strings.Fields(text)
+// linesOf returns the lines of units in cells; names gives the lines that the cells stand for.
+func linesOf(units []record.CellUnits, names map[string]sale.Line) []sale.Line {
 	var lines []sale.Line
-	for i := 0; i+1 < len(words); i += 2 {
-		line, ok := names[words[i]]
+	for _, u := range units {
+		line, ok := names[u.Cell]
 		if !ok {
-			line = sale.Line{SKU: words[i]}
+			line = sale.Line{SKU: u.Cell}
 		}
-		line.Quantity, _ = strconv.ParseInt(words[i+1], 10, 64)
+		line.Quantity = u.Units
 		lines = append(lines, line)
 	}
 	return lines
