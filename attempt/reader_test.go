@@ -234,8 +234,7 @@ func TestLinesOfLookupWithoutUnits(t *testing.T) {
 		`[{"sku":"a","n":2},{"sku":"b","n":null}]`: "unavailable",
 		`[{"sku":"a","n":2},{"sku":"b"}]`:          "unavailable",
 	} {
-		env := attempt.Env{Lookup: func(*sale.Attempt) ([]byte, *sale.Refusal) { return []byte(`{"items":` + items + `}`), nil }}
-		a, refusal := whole(t, rd, request("POST", "/", "", ""), env)
+		a, refusal, _ := withCart(t, rd, request("POST", "/", "", ""), `{"items":`+items+`}`)
 		got := describe(refusal)
 		if refusal == nil {
 			got = show(a.Lines)

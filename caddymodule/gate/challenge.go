@@ -14,18 +14,15 @@ import (
 
 // challenged counts the attempt, and refuses it if it needs a solution and has none. It
 // uses memory only; the sale comes from what the edge remembers.
-func (g *Gate) challenged(r *http.Request, p *purchase) *sale.Refusal {
-	if g.challenge.Challenger == nil || p.dryRun {
-		return nil
-	}
+func (g *Gate) challenged(r *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
 	now, keys := time.Now(), g.app.ChallengeKeys()
 	scope := g.scopeOf(r, p.attempt, now)
 	bits := g.challenge.Judge(now, keys, scope, g.challenge.Solution(r.Header))
 	if bits == 0 {
-		return nil
+		return nil, false
 	}
 	var room [pow.MaxTask]byte
-	return &sale.Refusal{Reason: sale.Challenge, Challenge: string(challenge.AppendTask(room[:0], now, &keys[0], scope, bits))}
+	return &sale.Refusal{Reason: sale.Challenge, Challenge: string(challenge.AppendTask(room[:0], now, &keys[0], scope, bits))}, false
 }
 
 // scopeOf returns what a task for the attempt is bound to.
@@ -65,33 +62,27 @@ type askedChallenge struct {
 
 // foreseeChallenge is challenged for an attempt that the gate may still count itself: it
 // counts nothing and spends no solution.
-func (g *Gate) foreseeChallenge(r *http.Request, s *Foresight, now time.Time) *sale.Refusal {
-	if g.challenge.Challenger == nil {
-		return nil
-	}
+func (g *Gate) foreseeChallenge(r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
 	a := &s.asked
-	a.reached, a.scope, a.solution = true, g.scopeOf(r, s.purchase.attempt, now), g.challenge.Solution(r.Header)
+	a.reached, a.scope, a.solution = true, g.scopeOf(r, s.purchase.attempt, s.now), g.challenge.Solution(r.Header)
 	keys := g.app.ChallengeKeys()
-	return a.refuse(g.challenge.Foresee(now, keys, a.scope, a.solution), keys, now)
+	return a.refuse(g.challenge.Foresee(s.now, keys, a.scope, a.solution), keys, s.now), false
 }
 
-// settleChallenge counts an attempt that is refused here with refusal no, and spends its
-// solution, as the gate would have done. It returns another refusal if the solution has
-// been spent in the meantime; nil: no stands.
-func (g *Gate) settleChallenge(s *Foresight, now time.Time, no *sale.Refusal) *sale.Refusal {
+// settleChallenge counts an attempt that is refused from memory, and spends its solution, as challenged
+// would have done. It returns another refusal if the solution has been spent in the meantime; else no.
+func (g *Gate) settleChallenge(s *Foresight, no *sale.Refusal) *sale.Refusal {
 	a := &s.asked
-	switch {
-	case !a.reached:
-		return nil
-	case no.Reason == sale.Challenge:
-		g.challenge.Count(now)
-		return nil
+	if no.Reason == sale.Challenge {
+		g.challenge.Count(s.now)
+		return no
 	}
 	keys := g.app.ChallengeKeys()
-	late := a.refuse(g.challenge.Judge(now, keys, a.scope, a.solution), keys, now)
-	if late != nil {
-		s.purchase.listing = nil // the sale has not judged it
+	late := a.refuse(g.challenge.Judge(s.now, keys, a.scope, a.solution), keys, s.now)
+	if late == nil {
+		return no
 	}
+	s.purchase.listing, s.over, s.wait = nil, nil, 0 // neither the sale nor a rate refuses it
 	return late
 }
 

@@ -138,6 +138,7 @@ type Gate struct {
 	heard       inquiry.Hearing  // whether lookups get useful answers
 	asksLater   *filters.Slots   // bounds the orders that are asked about again
 	reader      *attempt.Reader
+	judging     ruleSet
 	rules       *outcome.Rules
 	refuser     *refuse.Refuser
 	lists       accesslist.DenyAllowLists
@@ -222,6 +223,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	if err := g.provisionServer(ctx); err != nil {
 		return err
 	}
+	g.judging = g.compileRules()
 	return Of(g.app).add(g)
 }
 
@@ -265,7 +267,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if r.Method == http.MethodOptions {
 		return g.serveOptions(w, r, next, began)
 	}
-	p := &purchase{began: began, clean: clean, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()}
+	p := &purchase{visit: visit{began: began, clean: clean, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()}}
 	defer p.endTurn(r)
 	no, err := g.consider(r, p)
 	switch {

@@ -10,19 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-	"go.uber.org/zap"
-
 	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/caddymodule/session"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
-	"github.com/stockgate/stockgate/scope"
 )
 
 // provisionLookup prepares lookup and one_at_a_time.
@@ -71,72 +66,92 @@ func (g *Gate) knowsNames(what string, i *inquiry.Inquiry) error {
 
 // told returns the values of a question that are known of an attempt with this ref.
 func (p *purchase) told(i *inquiry.Inquiry, ref string) map[string]string {
-	values := i.Told(map[string][]byte{"jwt": p.claims, "lookup": p.cart})
+	values := i.Told(map[string][]byte{"jwt": p.claims, "lookup": p.document})
 	values["ref"] = ref
 	return values
 }
 
-// lookUpCart returns what the shop says an attempt is about. early is what the request alone
-// says.
-func (g *Gate) lookUpCart(r *http.Request, p *purchase, early *sale.Attempt) ([]byte, *sale.Refusal) {
-	if !p.early {
-		p.attempt = early
-		if no := g.beforeLookup(r, p); no != nil {
-			return nil, no
-		}
-		p.early = true
+// recallCart returns what the edge remembers of the attempt's cart; nil: the shop is to be asked.
+func (g *Gate) recallCart(r *http.Request, p *purchase) []byte {
+	if p.dryRun() {
+		return nil
 	}
-	question := inquiry.Question(r, early.Ref, p.claims)
-	if !p.anew && !p.dryRun {
-		if document := g.carts.Recall(p.keys, question, time.Now()); document != nil {
-			p.remembered = true
-			return document, nil
-		}
-	}
-	began := time.Now()
-	values := p.told(g.lookup, early.Ref)
-	answer, err := g.lookup.Ask(r.Context(), inquiry.BuyerOf(r), func(name string) string { return values[name] })
-	no := g.readLookup(r.Context(), answer, err)
-	if errors.Is(err, inquiry.ErrNoValue) && g.lookup.ByRef() && !slices.ContainsFunc(g.lookup.Names(), func(name string) bool { return name != "ref" && values[name] == "" }) {
-		no = sale.Refuse(sale.NoCart) // there is no cart of this name
-	}
-	took := max(time.Since(began), 1)
-	if no != nil {
-		meter.CountLookup(string(no.Reason), took)
-		return nil, no
-	}
-	p.lookedUp = took
-	if p.cart = answer.Body; !p.dryRun {
-		g.carts.Remember(p.keys, question, answer.Body, time.Now())
-	}
-	return answer.Body, nil
+	return g.carts.Recall(p.keys, p.question(r), time.Now())
 }
 
-// beforeLookup judges an attempt by all that is known before the lookup: no flood of attempts
-// may reach the shop.
-func (g *Gate) beforeLookup(r *http.Request, p *purchase) *sale.Refusal {
-	if no := g.entitled(r, p); no != nil {
-		return no
-	}
-	no := g.countShared(r, p)
-	switch {
-	case no != nil && no.Reason == sale.Unavailable && g.OtherItems == "pass":
-		no = nil // the cart may have none of the items
-	case no != nil:
-		return no
-	}
-	if p.runtime != nil && g.OtherItems != "pass" {
-		catalogue := p.runtime.Catalogue()
-		no := filters.NoneSells(p.attempt.Sale, time.Now(), catalogue.Sale, catalogue.All)
-		// A buyer who has bought must not hear that the sale has ended.
-		if no != nil && catalogue.Complete() && (len(g.Ref) == 0 || no.Reason == sale.NotStarted && notBegun(catalogue)) {
+// question stands for what the shop is asked about the attempt.
+func (p *purchase) question(r *http.Request) uint64 {
+	return inquiry.Question(r, p.reading.Early.Ref, p.claims)
+}
+
+// readCart reads what the attempt is about from what the edge remembers of its cart; nil: from what the
+// shop says.
+func (g *Gate) readCart(r *http.Request, p *purchase, remembered []byte) (no *sale.Refusal) {
+	p.cart = cart{room: p.reading.Early, document: remembered, remembered: remembered != nil}
+	p.attempt = &p.room
+	var took time.Duration
+	if remembered == nil {
+		if took, no = g.lookUpCart(r, p); no != nil {
 			return no
 		}
 	}
-	if len(p.keys) == 0 && (g.credentials != nil || !inquiry.HasCredential(r)) {
-		return sale.Refuse(sale.NoBuyer) // the shop would make a session for a stranger
+	var unread string
+	p.room, no, unread = p.reading.ReadCart(p.document)
+	no = g.readLines(p, no, unread, took)
+	if g.passesOthers() {
+		g.dropUnlisted(p.attempt)
 	}
-	return nil
+	return no
+}
+
+// lookUpCart asks the shop what is in the attempt's cart, and returns how long that took.
+func (g *Gate) lookUpCart(r *http.Request, p *purchase) (took time.Duration, no *sale.Refusal) {
+	began := time.Now()
+	values := p.told(g.lookup, p.attempt.Ref)
+	answer, err := g.lookup.Ask(r.Context(), inquiry.BuyerOf(r), func(name string) string { return values[name] })
+	no = g.readLookup(r.Context(), answer, err)
+	if errors.Is(err, inquiry.ErrNoValue) && g.lookup.ByRef() && !slices.ContainsFunc(g.lookup.Names(), func(name string) bool { return name != "ref" && values[name] == "" }) {
+		no = sale.Refuse(sale.NoCart) // there is no cart of this name
+	}
+	took = max(time.Since(began), 1)
+	if no != nil {
+		meter.CountLookup(string(no.Reason), took)
+		return took, no
+	}
+	if p.document = answer.Body; !p.dryRun() {
+		g.carts.Remember(p.keys, p.question(r), answer.Body, time.Now())
+	}
+	return took, nil
+}
+
+// reachedBeforeLookup finds the edge runtime. Without it the cart may still have no item of a sale.
+func (g *Gate) reachedBeforeLookup(r *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
+	if p.runtime = g.openRuntime(r, p.dryRun()); p.runtime == nil && !g.passesOthers() {
+		no = refuse.Unavailable
+	}
+	return no, false
+}
+
+// noneSells refuses an attempt when no sale sells anything.
+func (g *Gate) noneSells(_ *http.Request, p *purchase) (*sale.Refusal, bool) {
+	if g.passesOthers() {
+		return nil, false
+	}
+	catalogue := p.runtime.Catalogue()
+	no := filters.NoneSells(p.attempt.Sale, time.Now(), catalogue.Sale, catalogue.All)
+	// A buyer who has bought must not hear that the sale has ended.
+	if no != nil && catalogue.Complete() && (len(g.Ref) == 0 || no.Reason == sale.NotStarted && notBegun(catalogue)) {
+		return no, false
+	}
+	return nil, false
+}
+
+// lacksCredentials refuses a request of no session: the shop would make one for a stranger.
+func (g *Gate) lacksCredentials(r *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
+	if len(p.keys) == 0 && (g.credentials != nil || !inquiry.HasCredential(r)) {
+		no = sale.Refuse(sale.NoBuyer)
+	}
+	return no, false
 }
 
 // notBegun says whether no sale has begun, so that no buyer has bought.
@@ -174,25 +189,25 @@ func (g *Gate) readLookup(ctx context.Context, a *outcome.Reply, err error) *sal
 	return nil
 }
 
-// readCart counts the lookup that the shop has answered, if there was one, and says in the log
-// where the answer is no cart. no is the refusal of the attempt that was read from it. An
-// operator who tries a request hears what is wrong.
-func (g *Gate) readCart(p *purchase, no *sale.Refusal) *sale.Refusal {
+// readLines counts a lookup that the shop has answered, and says in the log where the answer is no cart.
+// no is the refusal of the attempt that was read from it, unread is what is wrong there, and took is how
+// long the lookup took; 0: it is remembered. An operator who tries a request hears what is wrong.
+func (g *Gate) readLines(p *purchase, no *sale.Refusal, unread string, took time.Duration) *sale.Refusal {
 	word := "answered"
 	switch {
-	case p.unread != "" && no.Reason == sale.Unavailable:
-		word, no = string(no.Reason), g.unanswered(p.unread)
-		if p.dryRun {
-			no = &sale.Refusal{Reason: no.Reason, Detail: attempt.UnreadLookup + ": " + p.unread}
+	case unread != "" && no.Reason == sale.Unavailable:
+		word, no = string(no.Reason), g.unanswered(unread)
+		if p.purpose == trying {
+			no = &sale.Refusal{Reason: no.Reason, Detail: attempt.UnreadLookup + ": " + unread}
 		}
 	case no != nil && no.Reason == sale.NoCart:
 		word = string(no.Reason)
 	}
-	if p.lookedUp == 0 {
+	if took == 0 {
 		return no
 	}
-	if meter.CountLookup(word, p.lookedUp); word != string(sale.Unavailable) {
-		g.heard.Heard(g.log, g.lookup.Host(), p.unread)
+	if meter.CountLookup(word, took); word != string(sale.Unavailable) {
+		g.heard.Heard(g.log, g.lookup.Host(), unread)
 	}
 	return no
 }
@@ -225,73 +240,5 @@ func (g *Gate) dropUnlisted(a *sale.Attempt) {
 	}
 	if len(listed) > 0 {
 		a.Lines = listed
-	}
-}
-
-// forgetCart undoes what was found with a cart that the edge remembers.
-func (p *purchase) forgetCart() {
-	p.ask.End()
-	p.ask, p.bound, p.stored, p.unbound, p.listing, p.lines = nil, nil, nil, nil, nil, nil
-	p.unlisted, p.remembered, p.anew = false, false, true
-	p.inPlaceOf, p.heldIn = "", ""
-}
-
-// turnVar is the variable of a request that has the credentials whose turn it has: another
-// gate in its route must not wait for them.
-const turnVar = "stockgate.turn"
-
-// takeTurn waits until no other request of the session is at the shop.
-func (g *Gate) takeTurn(r *http.Request, p *purchase) *sale.Refusal {
-	if p.turn != nil || !g.credentials.MayChange(r) {
-		return nil
-	}
-	var odd error
-	p.keys, odd = g.credentials.Keys(r, p.repl)
-	// a cart that is looked up must not change, whatever is excepted
-	lookedUp := g.lookup != nil && p.scope == scope.Attempt
-	if p.dryRun || !lookedUp && g.credentials.Excepts(r, g.guarded.AlsoQuery) {
-		return nil
-	}
-	if odd != nil {
-		return &sale.Refusal{Reason: sale.Malformed, Detail: odd.Error()}
-	}
-	held, _ := caddyhttp.GetVar(r.Context(), turnVar).([]session.Key)
-	missing := slices.DeleteFunc(slices.Clone(p.keys), func(k session.Key) bool { return slices.Contains(held, k) })
-	if len(missing) == 0 {
-		return nil
-	}
-	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	turn, shared, err := session.Take(r.Context(), missing, client, g.edges())
-	if shared && session.WarnShared() {
-		g.log.Warn("clients of several addresses wait for one credential of one_at_a_time: is it an API key of the shop, and not that of a session?",
-			zap.Strings("credentials", g.OneAtATime.Credentials))
-	}
-	switch {
-	case errors.Is(err, session.ErrPending):
-		return refusePending
-	case err != nil: // the client has left
-		return refuse.Unavailable
-	}
-	p.turn = turn
-	caddyhttp.SetVar(r.Context(), turnVar, append(slices.Clone(held), missing...))
-	return nil
-}
-
-// edges is where the edges agree on turns; nil: this one alone has them.
-func (g *Gate) edges() session.Edges {
-	if !g.OneAtATime.Shared {
-		return nil
-	}
-	if d := g.app.Runtime(); d != nil {
-		return d
-	}
-	return session.NoEdges{}
-}
-
-// endTurn lets the next request of the session to the shop.
-func (p *purchase) endTurn(r *http.Request) {
-	if p.turn != nil {
-		p.turn.End()
-		caddyhttp.SetVar(r.Context(), turnVar, nil)
 	}
 }

@@ -91,7 +91,7 @@ func (g *Gate) serveShadow(w http.ResponseWriter, r *http.Request, next caddyhtt
 		return next.ServeHTTP(w, r)
 	}
 	s := &sighting{gate: g, runtime: d, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), decision: outcome.InDoubt}
-	s.purchase = purchase{dryRun: true, shadow: true, began: time.Now(), out: make(http.Header), texts: make(map[string]string, len(g.shadow.texts))}
+	s.purchase.visit = visit{purpose: watching, began: time.Now(), out: make(http.Header), texts: make(map[string]string, len(g.shadow.texts))}
 	for _, text := range g.shadow.texts {
 		s.purchase.texts[text] = s.repl.ReplaceAll(text, "")
 	}
@@ -148,9 +148,6 @@ func (s *sighting) judge() {
 		return
 	}
 	passed := no == nil && (p.unlisted || p.bound != nil)
-	if no == nil && !passed {
-		no = s.gate.fits(p)
-	}
 	if !passed && (no == nil || no.Reason != sale.Unavailable) {
 		no, err = s.dryRun(r, no)
 	}

@@ -65,7 +65,7 @@ func (g *Gate) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAn
 		}
 		return out, nil
 	}
-	p := &purchase{repl: repl, dryRun: true}
+	p := &purchase{visit: visit{purpose: trying, repl: repl}}
 	no, err := g.consider(r, p)
 	if err != nil {
 		return nil, request.Bad("the request's body cannot be read: %w", err)
@@ -75,9 +75,6 @@ func (g *Gate) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAn
 		out.Notes = append(out.Notes, noteOther)
 	case scope.Unknown:
 		out.Notes = append(out.Notes, noteUnknown)
-	}
-	if no == nil && p.listing != nil && !g.Check {
-		no = g.fits(p)
 	}
 	out.Passes = no == nil && p.scope != scope.Unknown
 	if no != nil {
