@@ -21,7 +21,7 @@ type Reading struct {
 }
 
 // ReadRequest is Read for a reader with values of a lookup: it reads what the request alone says. A
-// refusal is malformed, or that of Env.Claims.
+// refusal is malformed, or comes from Env.Claims.
 func (rd *Reader) ReadRequest(r *http.Request, body []byte, env Env) (*Reading, *sale.Refusal) {
 	sc := takeScratch(rd.slots)
 	defer sc.giveBack()
@@ -38,8 +38,8 @@ func (rd *Reader) ReadRequest(r *http.Request, body []byte, env Env) (*Reading, 
 
 // ReadCart reads the attempt, with what the shop says about its cart, one JSON object. It may be called
 // again with another one. The refusals are those of Read, and unavailable where what the shop says
-// cannot be read. unread says what is wrong there, which is not for the client: that, or with no_cart that
-// the lines array is not there. Empty: nothing is.
+// cannot be read. unread is the fault in the document, which is not for the client; with no_cart, that it has no
+// lines array. Empty: there is none.
 func (g *Reading) ReadCart(document []byte) (a sale.Attempt, no *sale.Refusal, unread string) {
 	rd, sc := g.reader, takeScratch(g.reader.slots)
 	defer sc.giveBack()

@@ -74,7 +74,7 @@ func (rd *Reader) ReadBody(r *http.Request) ([]byte, *sale.Refusal, error) {
 	return ReadBody(r, rd.maxBody)
 }
 
-// Read reads the attempt. body is what ReadBody returned. A refusal is malformed, that of Env.Claims,
+// Read reads the attempt. body is what ReadBody returned. A refusal is malformed, the one of Env.Claims,
 // no_cart for an empty lines array, no_buyer, unknown_sale for an id that no sale can have, or quantity,
 // in this order. Unless it is malformed the attempt is returned too, as far as it could be read. For a
 // reader with values of a lookup use ReadRequest.

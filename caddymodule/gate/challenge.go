@@ -14,10 +14,10 @@ import (
 
 // challenged counts the attempt, and refuses it if it needs a solution and has none. It
 // uses memory only; the sale comes from what the edge remembers.
-func (g *Gate) challenged(r *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
-	now, keys := time.Now(), g.app.ChallengeKeys()
-	scope := g.scopeOf(r, p.attempt, now)
-	bits := g.challenge.Judge(now, keys, scope, g.challenge.Solution(r.Header))
+func (j *Judge) challenged(r *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
+	now, keys := time.Now(), j.app.ChallengeKeys()
+	scope := j.scopeOf(r, p.attempt, now)
+	bits := j.challenge.Judge(now, keys, scope, j.challenge.Solution(r.Header))
 	if bits == 0 {
 		return nil, false
 	}
@@ -26,15 +26,15 @@ func (g *Gate) challenged(r *http.Request, p *purchase) (no *sale.Refusal, ends 
 }
 
 // scopeOf returns what a task for the attempt is bound to.
-func (g *Gate) scopeOf(r *http.Request, a *sale.Attempt, now time.Time) challenge.Scope {
+func (j *Judge) scopeOf(r *http.Request, a *sale.Attempt, now time.Time) challenge.Scope {
 	ip, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	return challenge.Scope{Gate: g.challenge.Scope, Sale: g.likelySale(a, now), Address: ip}
+	return challenge.Scope{Gate: j.challenge.Scope, Sale: j.likelySale(a, now), Address: ip}
 }
 
 // likelySale returns the sale that an attempt names, or else the first sale that lists its
 // first item, preferably an open one; empty: this edge knows none.
-func (g *Gate) likelySale(a *sale.Attempt, now time.Time) string {
-	d := g.app.Runtime()
+func (j *Judge) likelySale(a *sale.Attempt, now time.Time) string {
+	d := j.app.Runtime()
 	if a.Sale != "" || d == nil || len(a.Lines) == 0 {
 		return a.Sale
 	}
@@ -62,23 +62,23 @@ type askedChallenge struct {
 
 // foreseeChallenge is challenged for an attempt that the gate may still count itself: it
 // counts nothing and spends no solution.
-func (g *Gate) foreseeChallenge(r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+func (j *Judge) foreseeChallenge(r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
 	a := &s.asked
-	a.reached, a.scope, a.solution = true, g.scopeOf(r, s.purchase.attempt, s.now), g.challenge.Solution(r.Header)
-	keys := g.app.ChallengeKeys()
-	return a.refuse(g.challenge.Foresee(s.now, keys, a.scope, a.solution), keys, s.now), false
+	a.reached, a.scope, a.solution = true, j.scopeOf(r, s.purchase.attempt, s.now), j.challenge.Solution(r.Header)
+	keys := j.app.ChallengeKeys()
+	return a.refuse(j.challenge.Foresee(s.now, keys, a.scope, a.solution), keys, s.now), false
 }
 
 // settleChallenge counts an attempt that is refused from memory, and spends its solution, as challenged
 // would have done. It returns another refusal if the solution has been spent in the meantime; else no.
-func (g *Gate) settleChallenge(s *Foresight, no *sale.Refusal) *sale.Refusal {
+func (j *Judge) settleChallenge(s *Foresight, no *sale.Refusal) *sale.Refusal {
 	a := &s.asked
 	if no.Reason == sale.Challenge {
-		g.challenge.Count(s.now)
+		j.challenge.Count(s.now)
 		return no
 	}
-	keys := g.app.ChallengeKeys()
-	late := a.refuse(g.challenge.Judge(s.now, keys, a.scope, a.solution), keys, s.now)
+	keys := j.app.ChallengeKeys()
+	late := a.refuse(j.challenge.Judge(s.now, keys, a.scope, a.solution), keys, s.now)
 	if late == nil {
 		return no
 	}

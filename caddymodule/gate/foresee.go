@@ -89,23 +89,23 @@ func (s *Foresight) SaleID() string { return s.purchase.saleID() }
 // `unavailable` is normally not foreseen, because the gate may learn what cannot be asked
 // here. It is the answer only if the edge could not read in time what other edges have
 // bound: the gate would wait for the same.
-func (g *Gate) Foresee(r *http.Request, body []byte, s *Foresight, now time.Time) Foreseen {
+func (j *Judge) Foresee(r *http.Request, body []byte, s *Foresight, now time.Time) Foreseen {
 	s.now, s.crowd, s.over, s.wait = now, nil, nil, 0
-	no := g.reader.Check(r)
+	no := j.reader.Check(r)
 	if no != nil {
 		return Foreseen{Refusal: no}
 	}
-	if g.MaxBody > 0 && int64(len(body)) > g.MaxBody {
+	if j.MaxBody > 0 && int64(len(body)) > j.MaxBody {
 		return Foreseen{}
 	}
 	p := &s.purchase
 	p.began, p.attempt, p.body = now, &p.room, body
-	if no = g.reader.Borrow(p.attempt, r, body, g.env(r, p)); no != nil {
+	if no = j.reader.Borrow(p.attempt, r, body, j.env(r, p)); no != nil {
 		return foreseen(no)
 	}
-	for i := range g.judging.rest {
-		one := &g.judging.rest[i]
-		no, leave := one.foresee(g, r, s)
+	for i := range j.rules.rest {
+		one := &j.rules.rest[i]
+		no, leave := one.foresee(j, r, s)
 		switch {
 		case no == nil && leave || no != nil && no.Reason == sale.Unavailable:
 			return Foreseen{Crowd: s.crowd}
@@ -113,17 +113,17 @@ func (g *Gate) Foresee(r *http.Request, body []byte, s *Foresight, now time.Time
 			continue
 		case one.newOnly && p.named():
 			var later bool
-			if no, later = g.unlessNew(s, no); no == nil {
+			if no, later = j.unlessNew(s, no); no == nil {
 				return Foreseen{Later: later}
 			}
 		}
-		no = g.settle(s, g.judging.rest[:i+1], no)
+		no = j.settle(s, j.rules.rest[:i+1], no)
 		return Foreseen{Refusal: no, Over: s.over, Wait: s.wait}
 	}
 	return Foreseen{}
 }
 
-// foreseen is a refusal that needs no settling. Only the gate can decide what is unavailable.
+// foreseen is a refusal that needs no settling. Only the gate refuses as unavailable.
 func foreseen(no *sale.Refusal) Foreseen {
 	if no.Reason == sale.Unavailable {
 		return Foreseen{}
@@ -132,18 +132,18 @@ func foreseen(no *sale.Refusal) Foreseen {
 }
 
 // foresee judges an attempt by one rule, from memory.
-func (one *rule) foresee(g *Gate, r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+func (one *rule) foresee(j *Judge, r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
 	if one.memory != nil {
-		return one.memory(g, r, s)
+		return one.memory(j, r, s)
 	}
-	return one.judge(g, r, &s.purchase)
+	return one.judge(j, r, &s.purchase)
 }
 
 // settle counts an attempt that is refused from memory, by the rules that it has met.
-func (g *Gate) settle(s *Foresight, met []rule, no *sale.Refusal) *sale.Refusal {
+func (j *Judge) settle(s *Foresight, met []rule, no *sale.Refusal) *sale.Refusal {
 	for i := range met {
 		if met[i].settle != nil {
-			no = met[i].settle(g, s, no)
+			no = met[i].settle(j, s, no)
 		}
 	}
 	return no
@@ -162,26 +162,26 @@ type Foreseen struct {
 	Crowd *Crowd
 }
 
-// goesOn is for what is judged later, when the attempt is at the gate.
-func (g *Gate) goesOn(*http.Request, *Foresight) (no *sale.Refusal, leave bool) { return nil, false }
+// goesOn is for rules that judge the attempt when it is at the gate.
+func (j *Judge) goesOn(*http.Request, *Foresight) (no *sale.Refusal, leave bool) { return nil, false }
 
-// leaves is for what only the gate can decide.
-func (g *Gate) leaves(*http.Request, *Foresight) (no *sale.Refusal, leave bool) { return nil, true }
+// leaves is for rules that only the gate can ask.
+func (j *Judge) leaves(*http.Request, *Foresight) (no *sale.Refusal, leave bool) { return nil, true }
 
 // foreseeRates asks the rates of this edge without counting.
-func (g *Gate) foreseeRates(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
-	if over, wait := g.rates.ForeseeLocal(s.purchase.attempt, s.now); over != nil {
+func (j *Judge) foreseeRates(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+	if over, wait := j.rates.ForeseeLocal(s.purchase.attempt, s.now); over != nil {
 		no = s.exceeds(&over.Header, wait)
 	}
 	return no, false
 }
 
 // settleRates counts the attempt, unless a rate has refused it.
-func (g *Gate) settleRates(s *Foresight, no *sale.Refusal) *sale.Refusal {
+func (j *Judge) settleRates(s *Foresight, no *sale.Refusal) *sale.Refusal {
 	if s.over != nil {
 		return no
 	}
-	if over, wait := g.rates.CountLocal(s.purchase.attempt, s.purchase.began); over != nil {
+	if over, wait := j.rates.CountLocal(s.purchase.attempt, s.purchase.began); over != nil {
 		return s.exceeds(&over.Header, wait)
 	}
 	return no
@@ -195,28 +195,28 @@ func (s *Foresight) exceeds(over *refuse.Rate, wait time.Duration) *sale.Refusal
 }
 
 // foreseeEdge finds the edge runtime, if it can certainly sell now.
-func (g *Gate) foreseeEdge(r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
-	d := g.app.Runtime()
+func (j *Judge) foreseeEdge(r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+	d := j.app.Runtime()
 	s.purchase.runtime = d
 	return nil, d == nil || d.ReadyAt(s.now) != nil || d.IsLocal() && !fromThisMachine(r)
 }
 
 // foreseeSale is chooseSale at the moment of the answer.
-func (g *Gate) foreseeSale(r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
-	return g.chooseSaleAt(r, &s.purchase, s.now), false
+func (j *Judge) foreseeSale(r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+	return j.chooseSaleAt(r, &s.purchase, s.now), false
 }
 
 // foreseeUnits is unitsGone for an attempt that asks Redis nothing.
-func (g *Gate) foreseeUnits(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+func (j *Judge) foreseeUnits(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
 	return s.purchase.runtime.Recall(s.purchase.listing, s.purchase.lines), false
 }
 
 // foreseeSlot refuses an attempt that would get no in-flight slot.
-func (g *Gate) foreseeSlot(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+func (j *Judge) foreseeSlot(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
 	switch {
-	case !g.places.IsFull():
+	case !j.gate.places.IsFull():
 		return nil, false
-	case g.places.IsUnderWay(singleKey(&s.purchase)):
+	case j.gate.places.IsUnderWay(singleKey(&s.purchase)):
 		return refuse.Duplicate, false
 	}
 	return refuse.Busy, false
@@ -224,7 +224,7 @@ func (g *Gate) foreseeSlot(_ *http.Request, s *Foresight) (no *sale.Refusal, lea
 
 // foreseeRoom has an attempt wait here while many of its sale wait for Redis: that takes a tenth of
 // what it takes in the server. An attempt beside which others wait on its connection goes on.
-func (g *Gate) foreseeRoom(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+func (j *Judge) foreseeRoom(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
 	p := &s.purchase
 	switch {
 	case s.Arrival.Waiting != nil:
@@ -239,14 +239,14 @@ func (g *Gate) foreseeRoom(_ *http.Request, s *Foresight) (no *sale.Refusal, lea
 
 // unlessNew is the refusal of an attempt that certainly repeats no earlier one. nil: the gate has to ask
 // Redis, or, later, the attempt is to be foreseen again.
-func (g *Gate) unlessNew(s *Foresight, no *sale.Refusal) (_ *sale.Refusal, later bool) {
+func (j *Judge) unlessNew(s *Foresight, no *sale.Refusal) (_ *sale.Refusal, later bool) {
 	// a check that was sent before the refusal was known says nothing of what was bound meanwhile
 	if s.Arrival.Waiting == nil {
 		s.Arrival.At = time.Time{}
 	} else if !isSame(s.Why, no) {
 		s.Arrival.At, s.Why = time.Now(), no
 	}
-	switch isNew, err := g.foreseeNew(s); {
+	switch isNew, err := j.foreseeNew(s); {
 	case errors.Is(err, edge.ErrLater):
 		return nil, true
 	case err != nil:
@@ -267,7 +267,7 @@ func isSame(before, no *sale.Refusal) bool {
 // that it may be refused. It waits until the edge has read what other edges have bound, or
 // returns ErrLater; another error says that it could not be read in time. False: the gate has
 // to ask Redis.
-func (g *Gate) foreseeNew(s *Foresight) (isNew bool, err error) {
+func (j *Judge) foreseeNew(s *Foresight) (isNew bool, err error) {
 	p := &s.purchase
 	if s.Arrival.Waiting == nil {
 		s.Waiter.BeforeWait()

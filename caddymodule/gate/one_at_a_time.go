@@ -19,15 +19,15 @@ import (
 const turnVar = "stockgate.turn"
 
 // takeTurn waits until no other request of the session is at the shop.
-func (g *Gate) takeTurn(r *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
-	if p.turn != nil || !g.credentials.MayChange(r) {
+func (j *Judge) takeTurn(r *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
+	if p.turn != nil || !j.credentials.MayChange(r) {
 		return nil, false
 	}
 	var odd error
-	p.keys, odd = g.credentials.Keys(r, p.repl)
+	p.keys, odd = j.credentials.Keys(r, p.repl)
 	// a cart that is looked up must not change, whatever is excepted
-	lookedUp := g.lookup != nil && p.scope == scope.Attempt
-	if p.dryRun() || !lookedUp && g.credentials.Excepts(r, g.guarded.AlsoQuery) {
+	lookedUp := j.lookup != nil && p.scope == scope.Attempt
+	if p.dryRun() || !lookedUp && j.credentials.Excepts(r, j.guarded.AlsoQuery) {
 		return nil, false
 	}
 	if odd != nil {
@@ -39,10 +39,10 @@ func (g *Gate) takeTurn(r *http.Request, p *purchase) (no *sale.Refusal, ends bo
 		return nil, false
 	}
 	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	turn, shared, err := session.Take(r.Context(), missing, client, g.edges())
+	turn, shared, err := session.Take(r.Context(), missing, client, j.edges())
 	if shared && session.WarnShared() {
-		g.log.Warn("clients of several addresses wait for one credential of one_at_a_time: is it an API key of the shop, and not that of a session?",
-			zap.Strings("credentials", g.OneAtATime.Credentials))
+		j.log.Warn("clients of several addresses wait for one credential of one_at_a_time: is it an API key of the shop, and not that of a session?",
+			zap.Strings("credentials", j.OneAtATime.Credentials))
 	}
 	switch {
 	case errors.Is(err, session.ErrPending):
@@ -56,11 +56,11 @@ func (g *Gate) takeTurn(r *http.Request, p *purchase) (no *sale.Refusal, ends bo
 }
 
 // edges is where the edges agree on turns; nil: this one alone has them.
-func (g *Gate) edges() session.Edges {
-	if !g.OneAtATime.Shared {
+func (j *Judge) edges() session.Edges {
+	if !j.OneAtATime.Shared {
 		return nil
 	}
-	if d := g.app.Runtime(); d != nil {
+	if d := j.app.Runtime(); d != nil {
 		return d
 	}
 	return session.NoEdges{}

@@ -30,9 +30,6 @@ func (g *Gate) provisionQueue() (err error) {
 	if g.Queue == nil {
 		return nil
 	}
-	if g.Check {
-		return errors.New("queue: a gate that only checks sends no orders: give the queue to the gate that reserves")
-	}
 	err = waiting.Conflict(map[string]bool{
 		"lookup": g.Lookup != nil, "outcome ask": g.Ask != nil, "one_at_a_time": g.OneAtATime != nil, "continue": g.Continue, "shadow": g.Shadow,
 		"max_in_flight": g.MaxInFlight > 0,

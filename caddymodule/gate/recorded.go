@@ -62,7 +62,7 @@ type verdicts struct {
 
 // verdictsOf are those of an order: its mode was recorded with it.
 func (g *Gate) verdictsOf(o *queue.Order) verdicts {
-	v := verdicts{mode: g.mode(), rules: g.rules, holdFor: g.holdOptions.HoldFor, margin: g.holdOptions.Margin}
+	v := verdicts{mode: g.mode(), rules: g.outcomes, holdFor: g.holdOptions.HoldFor, margin: g.holdOptions.Margin}
 	if o.Mode == "" || o.Mode == v.mode {
 		return v
 	}

@@ -26,9 +26,6 @@ const (
 // repeats looks for what an earlier attempt with the same idempotency key or ref has left. Redis is
 // asked only if something may be bound, as far as the edge has read.
 func (g *Gate) repeats(r *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
-	if !p.named() {
-		return nil, false
-	}
 	for _, l := range candidates(p.runtime.Catalogue(), p.attempt) {
 		if p.runtime.MayRepeat(l, p.attempt) {
 			if no := g.lookUp(r, p, l); no != nil || p.bound != nil {
@@ -216,6 +213,6 @@ func (g *Gate) again(r *http.Request, p *purchase, pl *forward.InFlightSlot) tak
 		return refused(refuse.Unavailable)
 	}
 	p.publish(r, "repeated", hold.ID)
-	f := &forward.Forwarding{Rules: g.rules, Log: g.log, Slot: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl, Again: true}
+	f := &forward.Forwarding{Rules: g.outcomes, Log: g.log, Slot: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl, Again: true}
 	return takeoff{way: isForwarded, forwarding: f, timeout: g.timeToForward(&hold, time.Now())}
 }

@@ -190,7 +190,7 @@ func (g *Gate) forwarding(r *http.Request, p *purchase, pl *forward.InFlightSlot
 		return refused(refuseTooLong)
 	}
 	p.publish(r, "reserved", hold.ID)
-	f := &forward.Forwarding{Rules: g.rules, Log: g.log, Slot: pl, Began: p.began, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
+	f := &forward.Forwarding{Rules: g.outcomes, Log: g.log, Slot: pl, Began: p.began, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
 	if g.ask != nil {
 		f.Asker = g.newAsking(r, p, &f.Hold, asked)
 	}
@@ -246,8 +246,8 @@ func (p *purchase) answer() (t takeoff, answered bool) {
 }
 
 // outgrowsToken refuses an order whose token would be too large, before its stock is held.
-func (g *Gate) outgrowsToken(_ *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
-	if !g.app.Signer().Fits(token.Claims{Subject: p.attempt.Buyer, Sale: p.saleID(), Ref: p.attempt.Ref, Lines: p.lines}) {
+func (j *Judge) outgrowsToken(_ *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
+	if !j.app.Signer().Fits(token.Claims{Subject: p.attempt.Buyer, Sale: p.saleID(), Ref: p.attempt.Ref, Lines: p.lines}) {
 		no = refuseTooLong
 	}
 	return no, false

@@ -63,7 +63,7 @@ func (g *Gate) provisionShadow() error {
 	}
 	s := &g.shadow
 	s.watching, s.maxBody, s.keep.Header = filters.NewSlots(watchedPerSlot*g.MaxInFlight), g.reader.MaxBody(), len(g.Answers) > 0
-	if g.rules.ReadsBody {
+	if g.outcomes.ReadsBody {
 		s.keep.Body = forward.HoldBack
 	}
 	for _, expr := range g.values() {
@@ -131,10 +131,10 @@ func (s *sighting) judge() {
 		}
 	}()
 	if status := s.shopStatus(); status >= http.StatusOK {
-		s.decision = s.gate.rules.Decide(s.watch.Writer().Reply(status))
+		s.decision = s.gate.outcomes.Decide(s.watch.Writer().Reply(status))
 	}
 	if s.decision == outcome.Undecided {
-		s.decision = s.gate.rules.Otherwise
+		s.decision = s.gate.outcomes.Otherwise
 	}
 	r, complete := s.watch.Request()
 	if !complete {

@@ -25,7 +25,7 @@ func TestSilentValues(t *testing.T) {
 		"a dry run":   {sale.Attempt{Lines: line, AssumedOne: true}, trying, nil},
 	} {
 		core, logged := observer.New(zap.InfoLevel)
-		g := &Gate{AttemptOptions: AttemptOptions{Buyer: []string{"{header.X-User}"}, Lines: []Line{{SKU: []string{"{json.sku}"}, Quantity: []string{"{json.qty}"}}}}, log: zap.New(core)}
+		g := &Judge{AttemptOptions: &AttemptOptions{Buyer: []string{"{header.X-User}"}, Lines: []Line{{SKU: []string{"{json.sku}"}, Quantity: []string{"{json.qty}"}}}}, log: zap.New(core)}
 		none := sale.Attempt{Lines: line, AssumedOne: true}
 		g.notice(&purchase{cart: cart{attempt: &c.had}, visit: visit{purpose: c.dry}})
 		for range 3 * silentAfter {
