@@ -72,8 +72,10 @@ type Waiter interface {
 
 // Reset clears the attempt. Its memory is reused for the next attempt.
 func (s *Foresight) Reset() {
-	kept := cart{room: s.purchase.room}
-	s.purchase, s.Arrival, s.Why, s.Room = purchase{cart: kept}, Arrival{}, nil, NotAwaited
+	p := &s.purchase
+	p.visit, p.sent, p.judged = visit{}, sent{}, judged{}
+	p.attempt = nil // its memory is that of room
+	s.Arrival, s.Why, s.Room = Arrival{}, nil, NotAwaited
 	if s.asked.reached {
 		s.asked = askedChallenge{}
 	}
