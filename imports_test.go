@@ -173,10 +173,10 @@ var arrows = map[string][]string{
 	"caddymodule/ratelimit":        {"attempt", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "filters", "rates", "refuse", "sale"},
 	"caddymodule/shadow":           {"outcome"},
 	"caddymodule/gate": {
-		"attempt", "bearer", "caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward",
+		"attempt", "caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward",
 		"caddymodule/guard", "caddymodule/inquiry", "caddymodule/internal/accesslog", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
 		"caddymodule/internal/span", "caddymodule/internal/timing", "caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/session", "caddymodule/shadow", "caddymodule/waiting", "challenge", "edge", "filters", "outcome", "queue", "record", "refuse",
-		"reservation", "sale", "scope", "shard", "token",
+		"reservation", "sale", "scope", "token",
 	},
 	"caddymodule/shopapi": {
 		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/request",

@@ -62,17 +62,38 @@ func request(method, target, mediaType, body string) *http.Request {
 // whole reads a request in all its steps.
 func whole(t testing.TB, rd *attempt.Reader, r *http.Request, env attempt.Env) (sale.Attempt, *sale.Refusal) {
 	t.Helper()
-	if refusal := rd.Check(r); refusal != nil {
+	body, refusal := bodyOf(t, rd, r)
+	if refusal != nil {
 		return sale.Attempt{}, refusal
+	}
+	return rd.Read(r, body, env)
+}
+
+// bodyOf reads the body of a request that Check does not refuse.
+func bodyOf(t testing.TB, rd *attempt.Reader, r *http.Request) ([]byte, *sale.Refusal) {
+	t.Helper()
+	if refusal := rd.Check(r); refusal != nil {
+		return nil, refusal
 	}
 	body, refusal, err := rd.ReadBody(r)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return body, refusal
+}
+
+// withCart reads a request in all its steps, and what the shop says about its cart.
+func withCart(t testing.TB, rd *attempt.Reader, r *http.Request, document string) (a sale.Attempt, refusal *sale.Refusal, unread string) {
+	t.Helper()
+	body, refusal := bodyOf(t, rd, r)
 	if refusal != nil {
-		return sale.Attempt{}, refusal
+		return a, refusal, ""
 	}
-	return rd.Read(r, body, env)
+	reading, refusal := rd.ReadRequest(r, body, attempt.Env{})
+	if refusal != nil {
+		return a, refusal, ""
+	}
+	return reading.ReadCart([]byte(document))
 }
 
 // describe says what a refusal is, for comparisons: "malformed json.sku: …".

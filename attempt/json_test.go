@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/attempt"
-	"github.com/stockgate/stockgate/sale"
 )
 
 // want in these tables is "" for a pass, else how the refusal begins.
@@ -242,12 +241,7 @@ func TestElementsOfArrays(t *testing.T) {
 		`{"items":[{"sku":"a","count":2}]}`:             "",
 		`{"items":[{"sku":"a","count":2},{"sku":"b"}]}`: "unavailable",
 	} {
-		why := ""
-		env := attempt.Env{
-			Lookup: func(*sale.Attempt) ([]byte, *sale.Refusal) { return []byte(answer), nil },
-			Unread: func(s string) { why = s },
-		}
-		_, refusal := whole(t, looked, request("POST", "/", "", ""), env)
+		_, refusal, why := withCart(t, looked, request("POST", "/", "", ""), answer)
 		if !strings.HasPrefix(describe(refusal), want) || want != "" && why != "lookup.items"+more {
 			t.Errorf("%s: %q, unread: %q", answer, describe(refusal), why)
 		}

@@ -1,52 +1,83 @@
 package attempt
 
 import (
+	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/stockgate/stockgate/sale"
 )
 
-// readLookup takes the sources that are in what the shop says about the attempt. What is
-// wrong there is not the client's fault: the attempt is unavailable.
-func (rd *Reader) readLookup(a *sale.Attempt, sc *scratch, env *Env) *sale.Refusal {
-	if !rd.needs.Has(NeedLookup) {
-		return nil
+// Reading is a request that was read as far as the request alone says what it is about. The rest is
+// in the cart, which the shop tells.
+type Reading struct {
+	// Early is the attempt without its lines.
+	Early   sale.Attempt
+	reader  *Reader
+	request *http.Request
+	body    []byte
+	env     Env
+	inputs  scratch
+}
+
+// ReadRequest is Read for a reader with values of a lookup: it reads what the request alone says. A
+// refusal is malformed, or comes from Env.Claims.
+func (rd *Reader) ReadRequest(r *http.Request, body []byte, env Env) (*Reading, *sale.Refusal) {
+	sc := takeScratch(rd.slots)
+	defer sc.giveBack()
+	if no := rd.gather(r, body, sc, &env); no != nil {
+		return nil, no
 	}
-	early := sale.Attempt{}
-	if no := rd.composeEarly(&early, sc.got, env); no != nil {
-		return no
+	g := &Reading{reader: rd, request: r, body: body, env: env}
+	if no := rd.composeEarly(&g.Early, sc.got, &env); no != nil {
+		return nil, no
 	}
-	if env.Lookup == nil {
-		return &sale.Refusal{Reason: sale.Unavailable, Detail: "the shop cannot be asked about the order"}
-	}
-	document, no := env.Lookup(&early)
-	if no != nil {
-		*a = early
-		return no
-	}
+	g.inputs = scratch{got: slices.Clone(sc.got), rows: slices.Clone(sc.rows), listed: sc.listed, nulled: sc.nulled}
+	return g, nil
+}
+
+// ReadCart reads the attempt, with what the shop says about its cart, one JSON object. It may be called
+// again with another one. The refusals are those of Read, and unavailable where what the shop says
+// cannot be read. unread is the fault in the document, which is not for the client; with no_cart, that it has no
+// lines array. Empty: there is none.
+func (g *Reading) ReadCart(document []byte) (a sale.Attempt, no *sale.Refusal, unread string) {
+	rd, sc := g.reader, takeScratch(g.reader.slots)
+	defer sc.giveBack()
+	copy(sc.got, g.inputs.got)
+	sc.rows, sc.listed, sc.nulled = append(sc.rows, g.inputs.rows...), g.inputs.listed, g.inputs.nulled
 	s := scanner{data: document, scratch: sc}
 	if !s.document(rd.looked, true) {
 		what := s.fault.input
 		if what == "the body" {
 			what = "the answer"
 		}
-		return env.unread(what + ": " + s.fault.what)
+		return a, refuseUnread(), what + ": " + s.fault.what
 	}
 	switch {
 	case !rd.rowsLookedUp:
 	case len(sc.rows) == 0:
 		if !sc.listed && !sc.nulled {
-			env.unread(rd.rows.label + ": it is not there")
+			unread = rd.rows.label + ": it is not there"
 		}
-		*a = early
-		return sale.Refuse(sale.NoCart)
+		return g.Early, sale.Refuse(sale.NoCart), unread
 	case !sc.namesItems():
-		return env.unread(rd.rowSKU.label + ": no line has it")
+		return a, refuseUnread(), rd.rowSKU.label + ": no line has it"
 	}
-	return nil
+	no = rd.compose(&a, sc, &g.env)
+	switch {
+	case no == nil || no.Reason != sale.Malformed:
+	case strings.HasPrefix(no.Detail, "lookup."): // the client has sent nothing wrong
+		no, unread = refuseUnread(), no.Detail
+	default:
+		return sale.Attempt{}, no, ""
+	}
+	if a.Key != "" {
+		a.Print = printOf(g.request, g.body)
+	}
+	return a, no, unread
 }
 
-// namesItems says whether any line says what its SKU is, be it null.
+// namesItems reports whether any line says what its SKU is, be it null.
 func (sc *scratch) namesItems() bool {
 	for rows := sc.rows; len(rows) > 0; rows = rows[rowLen:] {
 		if rows[rowSKU].state != absent {
@@ -56,12 +87,9 @@ func (sc *scratch) namesItems() bool {
 	return false
 }
 
-// unread reports why what the shop says cannot be read. The client does not hear it: it says
-// where the configuration reads.
-func (env *Env) unread(why string) *sale.Refusal {
-	if env.Unread != nil {
-		env.Unread(why)
-	}
+// refuseUnread is the refusal where what the shop says cannot be read. The client does not hear why: that
+// says where the configuration reads.
+func refuseUnread() *sale.Refusal {
 	return &sale.Refusal{Reason: sale.Unavailable, Detail: UnreadLookup}
 }
 
@@ -121,13 +149,4 @@ func (rd *Reader) addLookedUp(a *sale.Attempt, sku, quantity found) (over bool, 
 		sku.text = ""
 	}
 	return mergeLine(a, sku.text, n), nil
-}
-
-// ofLookup turns a refusal of what the shop says into one of an attempt that cannot be judged
-// now: the client has sent nothing wrong.
-func ofLookup(no *sale.Refusal, env *Env) *sale.Refusal {
-	if no != nil && no.Reason == sale.Malformed && strings.HasPrefix(no.Detail, "lookup.") {
-		return env.unread(no.Detail)
-	}
-	return no
 }

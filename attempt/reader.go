@@ -20,7 +20,7 @@ type Reader struct {
 	refShared           bool
 	// rows is the lines array, if the lines are one; then its fields.
 	rows, rowSKU, rowQuantity *node
-	rowsLookedUp              bool   // the array is in what Env.Lookup returns
+	rowsLookedUp              bool   // the array is in what a lookup answers
 	argument                  string // the path that Env.Argument is given; empty: rows are elsewhere
 
 	// What fills the slots.
@@ -35,7 +35,7 @@ type Reader struct {
 	bearer       input
 	bearerCookie bool
 	claims       *node
-	// looked has the sources in the document that Env.Lookup returns.
+	// looked has the sources in what a lookup answers.
 	looked *node
 
 	method      string // methodParam as sameParam compares it
@@ -58,14 +58,6 @@ type Env struct {
 	// nothing else of the request is malformed as far as it has been read. nil:
 	// there are no claims.
 	Claims func(token string) ([]byte, *sale.Refusal)
-	// Lookup returns what the shop says about the attempt, one JSON object, or why the
-	// attempt is refused. early is the attempt as far as the request alone tells it, without
-	// lines. It is called at most once, when nothing of the request is malformed. nil: the
-	// shop says nothing.
-	Lookup func(early *sale.Attempt) ([]byte, *sale.Refusal)
-	// Unread is told why what Lookup has returned does not say what the attempt is about: what
-	// is wrong in it, which is unavailable, or that it lacks the lines array, which is no_cart. nil: it is not told.
-	Unread func(why string)
 	// Argument returns the list at a path of the arguments of the request's operation, as one
 	// JSON value. ok is false where it has none that can be read. nil: there is none.
 	Argument func(path string) (list []byte, ok bool)
@@ -82,10 +74,10 @@ func (rd *Reader) ReadBody(r *http.Request) ([]byte, *sale.Refusal, error) {
 	return ReadBody(r, rd.maxBody)
 }
 
-// Read reads the attempt. body is what ReadBody returned. A refusal is
-// malformed, that of Env.Claims, that of Env.Lookup or of what it returns (unavailable),
-// no_cart for an empty lines array, no_buyer, unknown_sale for an id that no sale can have, or quantity, in this
-// order. Unless it is malformed the attempt is returned too, as far as it could be read.
+// Read reads the attempt. body is what ReadBody returned. A refusal is malformed, the one of Env.Claims,
+// no_cart for an empty lines array, no_buyer, unknown_sale for an id that no sale can have, or quantity,
+// in this order. Unless it is malformed the attempt is returned too, as far as it could be read. For a
+// reader with values of a lookup use ReadRequest.
 func (rd *Reader) Read(r *http.Request, body []byte, env Env) (sale.Attempt, *sale.Refusal) {
 	var a sale.Attempt
 	no := rd.read(&a, r, body, env, false)
@@ -105,20 +97,11 @@ func (rd *Reader) read(a *sale.Attempt, r *http.Request, body []byte, env Env, b
 	sc := takeScratch(rd.slots)
 	sc.borrow = borrow
 	defer sc.giveBack()
-	if f := rd.fill(r, body, sc); f.bad() {
-		return f.refusal()
-	}
-	if f := rd.readArgument(sc, &env); f.bad() {
-		return f.refusal()
-	}
-	refusal := rd.readClaims(sc, &env)
-	if refusal != nil && (refusal.Reason == sale.Malformed || rd.needs.Has(NeedLookup)) {
+	refusal := rd.gather(r, body, sc, &env)
+	if refusal != nil && refusal.Reason == sale.Malformed {
 		return refusal
 	}
-	if no := rd.readLookup(a, sc, &env); no != nil {
-		return no
-	}
-	no := ofLookup(rd.compose(a, sc, &env), &env)
+	no := rd.compose(a, sc, &env)
 	if no != nil && no.Reason == sale.Malformed {
 		*a = sale.Attempt{}
 		return no
@@ -132,7 +115,18 @@ func (rd *Reader) read(a *sale.Attempt, r *http.Request, body []byte, env Env, b
 	return no
 }
 
-// fill reads all sources.
+// gather reads all sources that are in the request and its token.
+func (rd *Reader) gather(r *http.Request, body []byte, sc *scratch, env *Env) *sale.Refusal {
+	if f := rd.fill(r, body, sc); f.bad() {
+		return f.refusal()
+	}
+	if f := rd.readArgument(sc, env); f.bad() {
+		return f.refusal()
+	}
+	return rd.readClaims(sc, env)
+}
+
+// fill reads the sources in the request itself.
 func (rd *Reader) fill(r *http.Request, body []byte, sc *scratch) fault {
 	if f := rd.readHeaders(r.Header, sc.got); f.bad() {
 		return f

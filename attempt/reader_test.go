@@ -234,8 +234,7 @@ func TestLinesOfLookupWithoutUnits(t *testing.T) {
 		`[{"sku":"a","n":2},{"sku":"b","n":null}]`: "unavailable",
 		`[{"sku":"a","n":2},{"sku":"b"}]`:          "unavailable",
 	} {
-		env := attempt.Env{Lookup: func(*sale.Attempt) ([]byte, *sale.Refusal) { return []byte(`{"items":` + items + `}`), nil }}
-		a, refusal := whole(t, rd, request("POST", "/", "", ""), env)
+		a, refusal, _ := withCart(t, rd, request("POST", "/", "", ""), `{"items":`+items+`}`)
 		got := describe(refusal)
 		if refusal == nil {
 			got = show(a.Lines)
@@ -243,6 +242,44 @@ func TestLinesOfLookupWithoutUnits(t *testing.T) {
 		if !strings.HasPrefix(got, want) {
 			t.Errorf("%s: %s, want %s", items, got, want)
 		}
+	}
+}
+
+// What the shop says about a cart can be read again, and then nothing is left of what it said before.
+func TestCartIsReadAgain(t *testing.T) {
+	rd := mustReader(t, attempt.Spec{
+		Buyer: values(t, "{lookup.email}", "{header.X-User-Id}"), Ref: values(t, "{query.ref}"),
+		Lines: &attempt.Lines{Array: values(t, "{lookup.items}")[0], SKU: "sku"},
+	})
+	r := request("POST", "/?ref=r1", "", "")
+	body, refusal := bodyOf(t, rd, r)
+	if refusal != nil {
+		t.Fatal(describe(refusal))
+	}
+	reading, refusal := rd.ReadRequest(r, body, attempt.Env{})
+	if refusal != nil || reading.Early.Buyer != "u-1" || reading.Early.Ref != "r1" || len(reading.Early.Lines) != 0 {
+		t.Fatalf("%+v, %s", reading, describe(refusal))
+	}
+	var firsts []sale.Attempt
+	for _, c := range []struct{ document, want string }{
+		{`{"email":"ann","items":[{"sku":"a"},{"sku":"b"}]}`, "ann a×1 b×1"},
+		{`{"items":[{"sku":"c"}]}`, "u-1 c×1"},
+		{`{"items":[]}`, "no_cart"},
+		{`{`, "unavailable " + attempt.UnreadLookup},
+		{`{"email":"bob","items":[{"sku":"a"}]}`, "bob a×1"},
+	} {
+		a, refusal, _ := reading.ReadCart([]byte(c.document))
+		got := describe(refusal)
+		if refusal == nil {
+			got = a.Buyer + " " + show(a.Lines)
+		}
+		if got != c.want {
+			t.Errorf("%s: %s, want %s", c.document, got, c.want)
+		}
+		firsts = append(firsts, a)
+	}
+	if got := firsts[0].Buyer + " " + show(firsts[0].Lines); got != "ann a×1 b×1" {
+		t.Errorf("the first attempt became %s", got)
 	}
 }
 

@@ -17,7 +17,7 @@ const (
 	Cookie               // {cookie.N}: a cookie
 	Path                 // {path.N}: the path's segment N, from 0
 	JWT                  // {jwt.C}: a claim of the request's bearer token
-	Lookup               // {lookup.P}: a string or whole number in what Env.Lookup returns
+	Lookup               // {lookup.P}: a string or whole number in what the shop answers to a lookup
 	Argument             // {graphql.P}, as the array of Lines: a list in what Env.Argument returns
 	ClientIP             // {client_ip}: the client's address as Env has it
 	Text                 // anything else with placeholders, filled in by Env.Replace
@@ -37,7 +37,7 @@ const (
 	NeedIP                         // Env.ClientIP
 	NeedReplace                    // Env.Replace
 	NeedJWT                        // the bearer token, and Env.Claims
-	NeedLookup                     // Env.Lookup
+	NeedLookup                     // what the shop answers to a lookup, see ReadRequest
 	NeedArgument                   // Env.Argument
 )
 

@@ -147,9 +147,8 @@ func TestRetryConfigurations(t *testing.T) {
 		`"idempotency":["key"]`:                                               "the same in all attempts",
 		`"ref":["cart-{http.auth.user.id}"]`:                                  "the same in all attempts",
 		`"ref":["{form.}"]`:                                                   "ref: ",
-		`"check":true,"ref":["{json.order_no}"]`:                              "check reserves nothing",
-		`"check":true,"idempotency":["{header.Idempotency-Key}"]`:             "check reserves nothing",
-		`"check":true,"outcome":"backend"`:                                    "check reserves nothing",
+		`"check":true`:                                                        "write `stockgate_check` in place of `stockgate`",
+		`"check":false`:                                                       "write `stockgate_check` in place of `stockgate`",
 		`"outcome":"backend","rules":[{"outcome":"release","when":["@no"]}],"answers":{"yes":{"status":["200"]}}`: "there is no answer @no",
 	} {
 		if err := s.loadGate(`{"handler":"stockgate","buyer":["b"],"lines":[{"sku":["a"]}],` + fields + `}`); err == nil || !strings.Contains(err.Error(), want) {

@@ -11,18 +11,9 @@ import (
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
-// With a gate that only checks in front of forward_auth, an attempt that the filters refuse
-// costs no call to the authentication, and the gate behind it reserves.
+// With a check in front of forward_auth, an attempt that the rules refuse costs no call to the
+// authentication, and the gate behind it reserves.
 func TestCheckBeforeForwardAuth(t *testing.T) {
-	for name, check := range map[string]string{
-		"stockgate_check":     "stockgate_check @order before {",
-		"its former spelling": "stockgate @order before {\n\t\t\tcheck",
-	} {
-		t.Run(name, func(t *testing.T) { checkBeforeForwardAuth(t, check) })
-	}
-}
-
-func checkBeforeForwardAuth(t *testing.T, check string) {
 	shop := newBackend(t, created)
 	auth := newBackend(t, func(w http.ResponseWriter, r *http.Request) {
 		if user := r.Header.Get("X-Session"); user != "" {
@@ -33,7 +24,7 @@ func checkBeforeForwardAuth(t *testing.T, check string) {
 	})
 	s := openCaddyfile(t, orders+`stockgate_guard
 	route {
-		`+check+`
+		stockgate_check @order before {
 			line {json.sku} {json.quantity}
 		}
 		forward_auth @order `+auth.addr()+` {
@@ -113,7 +104,7 @@ func TestGateAfterForwardAuth(t *testing.T) {
 	}
 }
 
-// A gate that only checks forwards the client's own request: without a token and a
+// A check forwards the client's own request: without a token and a
 // reservation, with the same bytes, and it ends when the client disconnects.
 func TestCheckPassesRequestsOn(t *testing.T) {
 	leaves, left := make(chan struct{}), make(chan struct{})

@@ -91,8 +91,7 @@ SITEother.example.comPORT {
 	@no not path /api/order
 	respond @no 404
 	route /api/* {
-		stockgate check {
-			check
+		stockgate_check check {
 			line {json.sku}
 			FAST
 		}

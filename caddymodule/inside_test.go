@@ -47,7 +47,7 @@ func gateNamed(t *testing.T, name string) *gate.Gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g
+	return g.Gate()
 }
 
 // exitOf is the second look on a gate's server, around a transport.

@@ -219,9 +219,7 @@ func TestJWTConfigurations(t *testing.T) {
 	}
 	s.send(bearerOf(l.of("u1", time.Hour))).Is(t, 201, "")
 	for fields, want := range map[string]string{
-		`"check":true,"hold_for":"3s"`:                                                               "check reserves nothing",
-		`"check":true,"rules":[{"outcome":"confirm","when":["201"]}]`:                                "check reserves nothing",
-		`"buyer":["{jwt.sub}"],"jwt":{}`:                                                             "give either",
+		`"buyer":["{jwt.sub}"],"jwt":{}`: "give either",
 		`"buyer":["{jwt.sub}"],"jwt":{"hmac":"` + strings.Repeat("x", 32) + `","jwks":"https://a/"}`: "give either",
 		`"buyer":["{jwt.sub}"],"jwt":{"jwks":"ftp://id.example.com/"}`:                               "http or https",
 		`"buyer":["{jwt.sub}"],"jwt":{"ed25519":"no\nfile"}`:                                         "neither PEM nor the path",

@@ -22,8 +22,7 @@ func (s *site) tryAt(request string, args ...string) sitetest.Ran {
 func trySite(shop string) string {
 	return orders + `@cart path /cart
 	stockgate_guard
-	stockgate @cart cart {
-		check
+	stockgate_check @cart cart {
 		line {query.sku}
 	}
 	stockgate @order main {

@@ -18,8 +18,8 @@ import (
 
 // record writes a refusal to the access log, if its gate wants lines and chance chooses this one.
 // answer is given as HTTP/1.1. The request began at that time.
-func (p *Plan) record(f *fastpath.Request, g *gate.Gate, answer []byte, status int, began time.Time) {
-	share := g.FastLogged()
+func (p *Plan) record(f *fastpath.Request, j *gate.Judge, answer []byte, status int, began time.Time) {
+	share := j.FastLogged()
 	if p.access == nil || !share.Draw() {
 		return
 	}

@@ -64,13 +64,13 @@ func (p *Plan) readsQuery(query string) bool {
 	if strings.IndexByte(query, '#') >= 0 || attempt.OverridesMethod(nil, query) {
 		return true
 	}
-	return slices.ContainsFunc(p.gates, func(g *gate.Gate) bool { return g.Routes().NamesQueries() })
+	return slices.ContainsFunc(p.judges, func(j *gate.Judge) bool { return j.Routes().NamesQueries() })
 }
 
 // matchesQueries reports whether a query may decide where a request leads. The route cache knows
 // paths only.
 func (p *Plan) matchesQueries() bool {
-	return slices.ContainsFunc(p.gates, func(g *gate.Gate) bool { return g.Routes().MatchesQueries() }) ||
+	return slices.ContainsFunc(p.judges, func(j *gate.Judge) bool { return j.Routes().MatchesQueries() }) ||
 		slices.ContainsFunc(p.guards, func(g *guard.Guard) bool { return g.Routes().MatchesQueries() })
 }
 
@@ -105,7 +105,7 @@ func logPanic(fault any) {
 // judge judges a request. With a crowd it is to be judged again.
 func (p *Plan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, bool, *gate.Crowd) {
 	k := m.k
-	g := k.destination.gate
+	j := k.destination.judge
 	s := takeScratch()
 	defer s.giveBack()
 	s.lay(f, k)
@@ -119,22 +119,22 @@ func (p *Plan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, bool, *g
 				return out, false, nil
 			}
 			out = p.announce(out, from)
-			p.record(f, g, out[from:], a.Status, f.Now)
+			p.record(f, j, out[from:], a.Status, f.Now)
 			return out, true, nil
 		}
 	}
 	if s.strip {
-		s.stripped(k.destination.guard, g)
+		s.stripped(k.destination.guard, j)
 	}
 	now := f.Now
-	if g.AsksIP() {
+	if j.AsksIP() {
 		m.client(s, p.server, now)
 	}
 	s.out = out
 	s.foresight.Arrival = gate.Arrival{At: f.Since, Waiting: m.waits(f)}
 	s.foresight.Why, _ = f.Why.(*sale.Refusal)
 	s.foresight.Room = m.room
-	v := g.Foresee(r, f.Body, &s.foresight, now)
+	v := j.Foresee(r, f.Body, &s.foresight, now)
 	out, now = s.out, f.Now // Foresee may have waited
 	if v.Refusal == nil {
 		if v.Later {
@@ -144,22 +144,22 @@ func (p *Plan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, bool, *g
 	}
 	out = f.Room(out)
 	from := len(out)
-	out, a := g.Refuser().AppendAnswer(out, v.Refusal, v.Over, v.Wait, r.Method, now)
-	if !g.CountFast(a, s.foresight.SaleID(), m.began) {
+	out, a := j.Refuser().AppendAnswer(out, v.Refusal, v.Over, v.Wait, r.Method, now)
+	if !j.CountFast(a, s.foresight.SaleID(), m.began) {
 		return out, false, nil
 	}
 	out = p.announce(out, from)
-	p.record(f, g, out[from:], a.Status, m.began)
+	p.record(f, j, out[from:], a.Status, m.began)
 	return out, true, nil
 }
 
 // stripped removes the headers that guard and gate remove.
-func (s *scratch) stripped(before *guard.Guard, g *gate.Gate) {
+func (s *scratch) stripped(before *guard.Guard, j *gate.Judge) {
 	if before != nil {
 		before.Strip(&s.request)
 	}
 	guard.StripReserved(&s.request)
-	if !g.Check {
+	if !j.OnlyChecks() {
 		attempt.StripMethodOverride(s.request.Header)
 	}
 }

@@ -91,7 +91,7 @@ func (l *Listener) prepare() {
 			l.log.Warn("no fast refusals of this gate: " + plan.Obstacle(g))
 		}
 	}
-	if len(plan.gates) == 0 {
+	if len(plan.judges) == 0 {
 		return
 	}
 	s := l.server

@@ -20,7 +20,7 @@ import (
 type Plan struct {
 	server *caddyhttp.Server
 	steps  []planStep
-	gates  []*gate.Gate // those that can be reached
+	judges []*gate.Judge // those of gates and checks that can be reached
 	guards []*guard.Guard
 	known  routeCache
 	altSvc []byte // a header field of each answer; nil: none
@@ -41,7 +41,7 @@ type planStep struct {
 // planAct is a handler of a route. One of its fields is set.
 type planAct struct {
 	guard  *guard.Guard
-	gate   *gate.Gate
+	judge  *gate.Judge // of a gate or a stockgate_check
 	status *status.Status
 	steps  []planStep // a subroute's
 	sub    bool
@@ -83,9 +83,9 @@ func (p *Plan) act(h caddyhttp.MiddlewareHandler, invoked []string) (planAct, bo
 		p.guards = append(p.guards, h)
 		return planAct{guard: h}, true
 	case *gate.Gate:
-		return planAct{gate: h}, true
+		return planAct{judge: &h.Judge}, true
 	case *gate.Check:
-		return planAct{gate: h.Gate()}, true
+		return planAct{judge: &h.Judge}, true
 	case *status.Status:
 		return planAct{status: h}, true
 	case *caddyhttp.Subroute:
@@ -145,8 +145,8 @@ func (p *Plan) reach(steps []planStep, before int) int {
 		inner := before
 		for _, a := range s.acts {
 			switch {
-			case a.gate != nil && a.gate.FastRefusals != nil && (inner == blocksNone || inner == blocksUnlessForced && a.gate.FastRefusals.Force):
-				p.gates = append(p.gates, a.gate)
+			case a.judge != nil && a.judge.FastRefusals != nil && (inner == blocksNone || inner == blocksUnlessForced && a.judge.FastRefusals.Force):
+				p.judges = append(p.judges, a.judge)
 			case a.sub:
 				inner = p.reach(a.steps, inner)
 			case a.other != "" && a.ends:
@@ -165,7 +165,7 @@ func (p *Plan) reach(steps []planStep, before int) int {
 // blocks returns what a route whose matcher cannot be evaluated means for all that follows.
 func (s *planStep) blocks() int {
 	switch {
-	case s.terminal || slices.ContainsFunc(s.acts, func(a planAct) bool { return a.sub || a.gate != nil }):
+	case s.terminal || slices.ContainsFunc(s.acts, func(a planAct) bool { return a.sub || a.judge != nil }):
 		return blocksAll
 	case len(s.acts) > 0:
 		return blocksUnlessForced
@@ -174,10 +174,10 @@ func (s *planStep) blocks() int {
 }
 
 // Reaches reports whether requests can reach a gate, so that its refusals may be written here.
-func (p *Plan) Reaches(g *gate.Gate) bool { return slices.Contains(p.gates, g) }
+func (p *Plan) Reaches(j *gate.Judge) bool { return slices.Contains(p.judges, j) }
 
 // Obstacle says what stands before a gate that Reaches does not report.
-func (p *Plan) Obstacle(g *gate.Gate) string {
+func (p *Plan) Obstacle(j *gate.Judge) string {
 	var before []string
 	var look func(steps []planStep) bool
 	look = func(steps []planStep) bool {
@@ -189,7 +189,7 @@ func (p *Plan) Obstacle(g *gate.Gate) string {
 			outside := len(before)
 			for _, a := range s.acts {
 				switch {
-				case a.gate == g:
+				case a.judge == j:
 					return true
 				case a.sub:
 					if look(a.steps) {
@@ -215,7 +215,7 @@ func (p *Plan) Obstacle(g *gate.Gate) string {
 
 // routeDestination is where a request leads: to a gate, or to the HTTP server.
 type routeDestination struct {
-	gate *gate.Gate // nil: the HTTP server
+	judge *gate.Judge // nil: the HTTP server
 	// guard is the last one before the gate; nil: there is none. why is the reason if it refuses.
 	guard *guard.Guard
 	why   string
@@ -284,14 +284,14 @@ func (w *walk) act(a *planAct, r *http.Request) bool {
 		}
 	case a.status != nil:
 		return !a.status.Answers(r)
-	case a.gate != nil:
+	case a.judge != nil:
 		if w.destination.guard == nil {
-			if why, _ := w.refusedBy(a.gate.Routes(), r); why != "" {
+			if why, _ := w.refusedBy(a.judge.Routes(), r); why != "" {
 				return false
 			}
 		}
-		if a.gate.FastRefusals != nil && (!w.skipped || a.gate.FastRefusals.Force) {
-			w.destination.gate = a.gate
+		if a.judge.FastRefusals != nil && (!w.skipped || a.judge.FastRefusals.Force) {
+			w.destination.judge = a.judge
 		}
 		return false
 	case a.sub:

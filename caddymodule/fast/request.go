@@ -72,10 +72,10 @@ func (s *scratch) lay(f *fastpath.Request, k *cachedRoute) {
 	s.ctx.conn = f
 	i, names := 0, s.names[:0]
 	s.strip = false
-	g := k.destination.gate
-	all := g == nil || g.AsksIP() // a trusted proxy may send it in any header
+	j := k.destination.judge
+	all := j == nil || j.AsksIP() // a trusted proxy may send it in any header
 	for name, value := range f.Fields {
-		if !all && !g.ReadsHeader(name) {
+		if !all && !j.ReadsHeader(name) {
 			continue
 		}
 		s.strip = s.strip || attempt.Strippable(name)

@@ -42,7 +42,7 @@ func (k *cachedRoute) is(method, host, path string) bool {
 func (p *Plan) wayOf(f *fastpath.Request, path string, byQuery bool) *cachedRoute {
 	place := p.known.place(f.Method, f.Host, path)
 	if k := place.Load(); k != nil && !byQuery && k.is(f.Method, f.Host, path) {
-		if k.destination.gate == nil {
+		if k.destination.judge == nil {
 			return nil
 		}
 		return k
@@ -70,7 +70,7 @@ func (p *Plan) wayOf(f *fastpath.Request, path string, byQuery bool) *cachedRout
 		k.kept = true
 		place.Store(k)
 	}
-	if k.destination.gate == nil {
+	if k.destination.judge == nil {
 		return nil
 	}
 	return k

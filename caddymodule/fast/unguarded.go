@@ -4,16 +4,16 @@ import "github.com/stockgate/stockgate/caddymodule/gate"
 
 // IsBare reports whether a request can reach a gate without passing a guard. seen says
 // whether the gate is in the routes that are known here.
-func (p *Plan) IsBare(g *gate.Gate) (bare, seen bool) {
-	all := make(map[*gate.Gate]bool)
+func (p *Plan) IsBare(j *gate.Judge) (bare, seen bool) {
+	all := make(map[*gate.Judge]bool)
 	unguarded(p.steps, false, all)
-	bare, seen = all[g]
+	bare, seen = all[j]
 	return bare, seen
 }
 
 // unguarded notes for every gate in the routes whether a request can reach it without passing
 // a guard. It reports whether a guard stands before the routes that follow.
-func unguarded(steps []planStep, guarded bool, bare map[*gate.Gate]bool) bool {
+func unguarded(steps []planStep, guarded bool, bare map[*gate.Judge]bool) bool {
 	for i := range steps {
 		s := &steps[i]
 		inner := guarded
@@ -21,8 +21,8 @@ func unguarded(steps []planStep, guarded bool, bare map[*gate.Gate]bool) bool {
 			switch {
 			case a.guard != nil:
 				inner = true
-			case a.gate != nil:
-				bare[a.gate] = bare[a.gate] || !inner
+			case a.judge != nil:
+				bare[a.judge] = bare[a.judge] || !inner
 			case a.sub:
 				inner = unguarded(a.steps, inner, bare)
 			}

@@ -18,34 +18,34 @@ import (
 )
 
 // AsksIP says whether the gate uses the client's address.
-func (g *Gate) AsksIP() bool {
-	return g.lists.Any() || g.Challenge != nil || g.reader.Needs().Has(attempt.NeedIP|attempt.NeedJWT)
+func (j *Judge) AsksIP() bool {
+	return j.lists.Any() || j.Challenge != nil || j.reader.Needs().Has(attempt.NeedIP|attempt.NeedJWT)
 }
 
 // ReadsHeader says whether the gate reads a header of a request.
-func (g *Gate) ReadsHeader(name string) bool { return g.reader.ReadsHeader(name) }
+func (j *Judge) ReadsHeader(name string) bool { return j.reader.ReadsHeader(name) }
 
 // Server is the server that the gate belongs to; nil: none.
-func (g *Gate) Server() *caddyhttp.Server { return g.server }
+func (j *Judge) Server() *caddyhttp.Server { return j.server }
 
 // Routes returns the routes of the gate's server that lead to gates.
-func (g *Gate) Routes() *guard.Routes { return &g.routes }
+func (j *Judge) Routes() *guard.Routes { return &j.routes }
 
 // Refuser returns the gate's answers to refusals.
-func (g *Gate) Refuser() *refuse.Refuser { return g.refuser }
+func (j *Judge) Refuser() *refuse.Refuser { return j.refuser }
 
 // Probe returns the probe that asks the shop about holds in doubt; nil: they are kept.
 func (g *Gate) Probe() *probe.Probe { return g.probe }
 
 // Guarded returns what guards need to know of the gate.
-func (g *Gate) Guarded() *guard.Gate { return &g.guarded }
+func (j *Judge) Guarded() *guard.Gate { return &j.guarded }
 
 // AnyoneCounts says whether a client may choose by whom a limit counts it: the gate reads
 // at least one of the limit's identities, and has verified none of them.
-func (g *Gate) AnyoneCounts(per sale.Identities) bool {
+func (j *Judge) AnyoneCounts(per sale.Identities) bool {
 	reads := false
 	for kind := range per.All {
-		values := g.identity(kind)
+		values := j.identity(kind)
 		if verified(values) {
 			return false
 		}
@@ -55,36 +55,36 @@ func (g *Gate) AnyoneCounts(per sale.Identities) bool {
 }
 
 // identity returns where the gate reads an identity; none: it does not.
-func (g *Gate) identity(kind string) []string {
+func (j *Judge) identity(kind string) []string {
 	if kind == "buyer" {
-		return g.Buyer
+		return j.Buyer
 	}
-	return g.Identities[kind]
+	return j.Identities[kind]
 }
 
 // Reads says whether the gate reads an identity at all.
-func (g *Gate) Reads(kind string) bool { return len(g.identity(kind)) > 0 }
+func (j *Judge) Reads(kind string) bool { return len(j.identity(kind)) > 0 }
 
 // MaySell says whether an attempt at the gate can be one of a sale, by what its configuration says.
-func (g *Gate) MaySell(saleID string) bool {
-	return !g.Check && (len(g.Sale) == 0 || slices.ContainsFunc(g.Sale, func(expr string) bool { return expr == saleID || hasPlaceholder(expr) }))
+func (j *Judge) MaySell(saleID string) bool {
+	return !j.OnlyChecks() && (len(j.Sale) == 0 || slices.ContainsFunc(j.Sale, func(expr string) bool { return expr == saleID || hasPlaceholder(expr) }))
 }
 
 // Title names the gate in warnings.
-func (g *Gate) Title() string {
-	if g.Name == "" {
+func (j *Judge) Title() string {
+	if j.Name == "" {
 		return "the gate without a name"
 	}
-	return "the gate " + g.Name
+	return "the gate " + j.Name
 }
 
 // addressUses lists the options that use the client's address.
-func (g *Gate) addressUses() (uses []string) {
-	if slices.ContainsFunc(g.Rates, func(r ratelimit.Rate) bool { return readsAddress(r.Key) }) {
+func (j *Judge) addressUses() (uses []string) {
+	if slices.ContainsFunc(j.Rates, func(r ratelimit.Rate) bool { return readsAddress(r.Key) }) {
 		uses = append(uses, "rate")
 	}
 	for _, kind := range identityKinds {
-		if readsAddress(g.Identities[kind]) {
+		if readsAddress(j.Identities[kind]) {
 			uses = append(uses, "identity "+kind)
 		}
 	}
@@ -92,16 +92,16 @@ func (g *Gate) addressUses() (uses []string) {
 		name string
 		uses bool
 	}{
-		{"deny", len(g.Deny) > 0},
-		{"allow", len(g.Allow) > 0},
-		{"challenge", g.Challenge != nil},
-		{"jwt", g.JWT != nil},
-		{"buyer", readsAddress(g.Buyer)},
-		{"region", readsAddress(g.Region)},
-		{"sale", readsAddress(g.Sale)},
-		{"ref", readsAddress(g.Ref)},
-		{"idempotency", readsAddress(g.Idempotency)},
-		{"one_at_a_time except", len(matchers.ReadingAddress(g.credentials.Exceptions())) > 0},
+		{"deny", len(j.Deny) > 0},
+		{"allow", len(j.Allow) > 0},
+		{"challenge", j.Challenge != nil},
+		{"jwt", j.JWT != nil},
+		{"buyer", readsAddress(j.Buyer)},
+		{"region", readsAddress(j.Region)},
+		{"sale", readsAddress(j.Sale)},
+		{"ref", readsAddress(j.Ref)},
+		{"idempotency", readsAddress(j.Idempotency)},
+		{"one_at_a_time except", len(matchers.ReadingAddress(j.credentials.Exceptions())) > 0},
 	} {
 		if option.uses {
 			uses = append(uses, option.name)
@@ -117,8 +117,8 @@ func readsAddress(values []string) bool {
 
 // FindsSale reports whether the gate may find the sale of an attempt by its items, because no value
 // of `sale` is a constant.
-func (g *Gate) FindsSale() bool {
-	return !slices.ContainsFunc(g.Sale, func(v string) bool { return !hasPlaceholder(v) })
+func (j *Judge) FindsSale() bool {
+	return !slices.ContainsFunc(j.Sale, func(v string) bool { return !hasPlaceholder(v) })
 }
 
 // byClient says whether a client can set a value to anything.
@@ -139,20 +139,20 @@ const userPlaceholder = "{http.auth.user."
 // LacksAuthentication returns the value that the gate reads from an authentication although its
 // server has none, so that it is always empty; "" if there is no such value. Call it when all
 // handlers of the configuration are provisioned.
-func (g *Gate) LacksAuthentication() string {
-	if g.server == nil {
+func (j *Judge) LacksAuthentication() string {
+	if j.server == nil {
 		return ""
 	}
 	reads := ""
-	for _, values := range append([][]string{g.Buyer}, g.identities()...) {
+	for _, values := range append([][]string{j.Buyer}, j.identities()...) {
 		if at := slices.IndexFunc(values, func(v string) bool { return strings.Contains(v, userPlaceholder) }); at >= 0 && reads == "" {
 			reads = values[at]
 		}
 	}
-	if reads == "" || authenticates(g.server.Routes) {
+	if reads == "" || authenticates(j.server.Routes) {
 		return ""
 	}
-	for _, named := range g.server.NamedRoutes {
+	for _, named := range j.server.NamedRoutes {
 		if named != nil && authenticates(caddyhttp.RouteList{*named}) {
 			return ""
 		}
@@ -160,9 +160,9 @@ func (g *Gate) LacksAuthentication() string {
 	return reads
 }
 
-func (g *Gate) identities() (all [][]string) {
+func (j *Judge) identities() (all [][]string) {
 	for _, kind := range identityKinds {
-		all = append(all, g.Identities[kind])
+		all = append(all, j.Identities[kind])
 	}
 	return all
 }
@@ -185,11 +185,11 @@ func authenticates(routes caddyhttp.RouteList) bool {
 }
 
 // warnLoaded logs what is found when the whole configuration is known.
-func (g *Gate) warnLoaded() {
-	if g.Shadow {
-		g.log.Warn("this gate is in shadow: it refuses nothing and holds no stock, and only counts what it would have done; remove `shadow` before the sale that it is to protect")
+func (j *Judge) warnLoaded() {
+	if j.gate != nil && j.gate.Shadow {
+		j.log.Warn("this gate is in shadow: it refuses nothing and holds no stock, and only counts what it would have done; remove `shadow` before the sale that it is to protect")
 	}
-	if reads := g.LacksAuthentication(); reads != "" {
-		g.log.Warn(reads + " is always empty, because the server has no authentication: add one before the gate, such as basic_auth, or read the buyer elsewhere")
+	if reads := j.LacksAuthentication(); reads != "" {
+		j.log.Warn(reads + " is always empty, because the server has no authentication: add one before the gate, such as basic_auth, or read the buyer elsewhere")
 	}
 }

@@ -99,7 +99,7 @@ func (a *asking) ask() (v outcome.Decision) {
 		}
 		v = outcome.InDoubt
 	default:
-		v = a.gate.rules.Decide(answer)
+		v = a.gate.outcomes.Decide(answer)
 		a.said = map[outcome.Decision]string{outcome.Confirm: causeSold, outcome.Release: causeNotSold}[v]
 		if a.said == "" {
 			a.said, v = causeUnclear, outcome.InDoubt

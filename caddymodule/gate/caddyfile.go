@@ -2,7 +2,7 @@ package gate
 
 import (
 	"encoding/json"
-	"fmt"
+	"errors"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
@@ -31,10 +31,11 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 	if err := gate.OneAtATime.Resolve(h); err != nil {
 		return nil, err
 	}
-	if err := checkLists(h, gate); err != nil {
+	gate.bind()
+	if err := checkLists(h, &gate.Judge); err != nil {
 		return nil, err
 	}
-	if err := checkFast(h, &at, gate, matchers); err != nil {
+	if err := checkFast(h, &at, &gate.Judge, matchers); err != nil {
 		return nil, err
 	}
 	if err := directive.CheckTwice(h, &at, gate.Name, matchers); err != nil {
@@ -46,16 +47,15 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 	if err := checkPlaces(h, gate); err != nil {
 		return nil, err
 	}
-	warnCheck(warn, gate)
-	warnMethod(warn, gate, matchers)
+	warnMethod(warn, &gate.Judge, matchers)
 	warnAvoidable(warn, matchers)
-	warnExact(warn, gate, matchers)
+	warnExact(warn, &gate.Judge, matchers)
 	warnShaped(warn, gate)
 	warnBuyer(warn, gate.Buyer)
-	warnValues(warn, gate)
-	warnLines(warn, gate)
+	warnValues(warn, &gate.Judge)
+	warnLines(warn, &gate.Judge)
 	warnIdentities(warn, gate)
-	warnShared(warn, gate)
+	warnShared(warn, &gate.Judge)
 	gate.JWT.Warn(warn)
 	warnGuard(warn)
 	return h.NewRoute(matchers, gate), nil
@@ -63,7 +63,7 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 
 // checkLists checks that the global option defines a gate's lists. Without a global option
 // the app may be configured elsewhere; it then reports the error when it loads.
-func checkLists(h httpcaddyfile.Helper, g *Gate) error {
+func checkLists(h httpcaddyfile.Helper, j *Judge) error {
 	global, ok := h.Option("stockgate").(httpcaddyfile.App)
 	if !ok {
 		return nil
@@ -75,7 +75,7 @@ func checkLists(h httpcaddyfile.Helper, g *Gate) error {
 	for _, uses := range []struct {
 		option string
 		names  []string
-	}{{"deny", g.Deny}, {"allow", g.Allow}} {
+	}{{"deny", j.Deny}, {"allow", j.Allow}} {
 		for _, name := range uses.names {
 			if _, ok := configured.Lists[name]; !ok {
 				return h.WrapErr(accesslist.Unknown(uses.option, name))
@@ -92,43 +92,44 @@ var _ caddyfile.Unmarshaler = (*Gate)(nil)
 // environment is, so that the error names file and line. Provision checks it again, for
 // configurations in JSON.
 func checkEarly(h httpcaddyfile.Helper, g *Gate) error {
-	text, err := json.Marshal(g)
-	if err != nil {
+	trial := new(Gate)
+	if err := reread(g, trial); err != nil {
 		return err
 	}
-	trial := new(Gate) // what is found here is found again from the JSON
-	if err := json.Unmarshal(text, trial); err != nil {
+	trial.bind()
+	if err := trial.complete(h); err != nil {
 		return err
-	}
-	// What is missing may be given in JSON: Provision requires it.
-	if len(trial.Lines) == 0 && trial.LinesFrom == nil && !trial.onlyTurns() {
-		trial.Lines = []Line{{SKU: []string{"{json.sku}"}}}
-	}
-	if len(trial.Buyer) == 0 {
-		trial.Buyer = []string{"{http.auth.user.id}"}
-	}
-	trial.app = new(app.App)
-	if global, ok := h.Option("stockgate").(httpcaddyfile.App); ok {
-		if err := json.Unmarshal(global.Value, trial.app); err != nil {
-			return err
-		}
 	}
 	return trial.checkStatic()
 }
 
-// checkStatic is the part of Provision that depends on the gate's options alone.
-func (g *Gate) checkStatic() error {
-	keys, err := ratelimit.Keys(g.Rates)
+// reread reads a handler's options back from its JSON, as Provision gets them.
+func reread(from, into any) error {
+	text, err := json.Marshal(from)
 	if err != nil {
 		return err
 	}
-	if g.reader, err = g.newReader(keys); err != nil {
-		return err
+	return json.Unmarshal(text, into)
+}
+
+// complete adds required options that are missing: they may be given in JSON, and Provision requires them.
+func (j *Judge) complete(h httpcaddyfile.Helper) error {
+	if len(j.Lines) == 0 && j.LinesFrom == nil && !j.onlyTurns() {
+		j.Lines = []Line{{SKU: []string{"{json.sku}"}}}
 	}
-	if err := g.Options.Check(g.expressions()); err != nil {
-		return err
+	if len(j.Buyer) == 0 {
+		j.Buyer = []string{"{http.auth.user.id}"}
 	}
-	if err := g.provisionLookup(); err != nil {
+	j.app = new(app.App)
+	if global, ok := h.Option("stockgate").(httpcaddyfile.App); ok {
+		return json.Unmarshal(global.Value, j.app)
+	}
+	return nil
+}
+
+// checkStatic is the part of Provision that depends on the gate's options alone.
+func (g *Gate) checkStatic() error {
+	if err := g.checkReading(); err != nil {
 		return err
 	}
 	if err := g.provisionOutcome(); err != nil {
@@ -140,14 +141,46 @@ func (g *Gate) checkStatic() error {
 	if err := g.shadowConflict(); err != nil {
 		return err
 	}
-	if g.MaxInFlight < 0 {
-		return fmt.Errorf("max_in_flight must be positive")
+	if err := g.checkSlots(); err != nil {
+		return err
 	}
-	if !g.Check {
-		if err := g.provisionTimes(); err != nil {
-			return err
-		}
+	if err := g.provisionTimes(); err != nil {
+		return err
 	}
-	_, err = guard.ExitPaths(g.ExitsAs)
+	_, err := guard.ExitPaths(g.ExitsAs)
 	return err
+}
+
+// checkStatic is the part of Provision that depends on the check's options alone.
+func (c *Check) checkStatic() error {
+	if err := c.checkReading(); err != nil {
+		return err
+	}
+	if _, err := c.newRefuser(); err != nil {
+		return err
+	}
+	return c.checkSlots()
+}
+
+// checkReading is the part of open that depends on options alone.
+func (j *Judge) checkReading() error {
+	keys, err := ratelimit.Keys(j.Rates)
+	if err != nil {
+		return err
+	}
+	if j.reader, err = j.newReader(keys); err != nil {
+		return err
+	}
+	if err := j.Options.Check(j.expressions()); err != nil {
+		return err
+	}
+	return j.provisionLookup()
+}
+
+// checkSlots reports a number of slots that cannot be.
+func (j *Judge) checkSlots() error {
+	if j.MaxInFlight < 0 {
+		return errors.New("max_in_flight must be positive")
+	}
+	return nil
 }

@@ -15,8 +15,8 @@ import (
 
 // checkFast says why a gate cannot be refused for at the connection. at is where the gate
 // is.
-func checkFast(h httpcaddyfile.Helper, at *caddyfile.Dispenser, g *Gate, matchers caddy.ModuleMap) error {
-	if g.FastRefusals == nil {
+func checkFast(h httpcaddyfile.Helper, at *caddyfile.Dispenser, j *Judge, matchers caddy.ModuleMap) error {
+	if j.FastRefusals == nil {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(matchers)) {
@@ -27,10 +27,10 @@ func checkFast(h httpcaddyfile.Helper, at *caddyfile.Dispenser, g *Gate, matcher
 			return at.Errf("fast_refusals: the gate's matcher %s has a placeholder, which cannot be evaluated at the connection", name)
 		}
 	}
-	if err := g.fastConflict(); err != nil {
+	if err := j.fastConflict(); err != nil {
 		return at.WrapErr(err)
 	}
-	if g.FastRefusals.Force {
+	if j.FastRefusals.Force {
 		return nil
 	}
 	block := directive.BlockOf(&h)

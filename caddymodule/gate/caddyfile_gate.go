@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"errors"
 	"maps"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -15,7 +14,6 @@ import (
 // UnmarshalCaddyfile reads a gate. Syntax:
 //
 //	stockgate [<matcher>] [<name>] {
-//		check
 //		graphql   [query.]<field> [<argument> <value...>]
 //		json_body <path> [<value...>]
 //		persisted <file>
@@ -108,9 +106,7 @@ import (
 //	}
 //
 // graphql, json_body, identity, line, rate, deny, allow, @<name>, confirm, release and refuse may be given more
-// than once. check is the former name of the directive stockgate_check: with it, what is
-// about reservations is an error. With outcome backend, confirm is
-// one: the shop confirms through stockgate_api.
+// than once. With outcome backend, confirm is an error: the shop confirms through stockgate_api.
 func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the directive's name
 	if d.NextArg() {
@@ -123,7 +119,6 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	rules := gateRules{gate: g}
 	options := g.directives()
 	maps.Copy(options, map[string]directive.Option{
-		"check":           {Usage: "check", Read: directive.Flag(&g.Check)},
 		"ref":             {Usage: "ref <value...> [shared]", Read: g.readRef},
 		"continue":        {Usage: "continue", Read: directive.Flag(&g.Continue)},
 		"lookup":          {Usage: inquiry.LookupUsage, Read: inquiry.ReadLookup(&g.Lookup)},
@@ -141,14 +136,10 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"shadow":          {Usage: "shadow", Read: directive.Flag(&g.Shadow)},
 		"exits_as":        {Usage: "exits_as <path...>", Read: directive.Texts(&g.ExitsAs)},
 	})
+	options["check"] = directive.Option{Read: func(d *caddyfile.Dispenser, _ string) error { return d.WrapErr(errCheck) }} // no option, see Gate.Check
 	err := directive.ReadBlock(d, options)
 	if err != nil {
 		return err
-	}
-	if g.Check {
-		if err := errors.Join(g.checkConflict(), g.turnsConflict()); err != nil {
-			return at.WrapErr(err)
-		}
 	}
 	if err := g.outcomeConflict(); err != nil {
 		return at.WrapErr(err)

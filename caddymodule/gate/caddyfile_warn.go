@@ -20,9 +20,9 @@ import (
 
 // warnExact warns about a gate that reads operations at one exact path: servers of GraphQL
 // answer below their path too.
-func warnExact(w directive.Warner, g *Gate, matchers caddy.ModuleMap) {
+func warnExact(w directive.Warner, j *Judge, matchers caddy.ModuleMap) {
 	var paths []string
-	if len(g.GraphQL) == 0 || json.Unmarshal(matchers["path"], &paths) != nil {
+	if len(j.GraphQL) == 0 || json.Unmarshal(matchers["path"], &paths) != nil {
 		return
 	}
 	for _, path := range paths {
@@ -50,8 +50,8 @@ func warnShaped(w directive.Warner, g *Gate) {
 }
 
 // warnMethod warns about a gate that takes GET requests for attempts to buy.
-func warnMethod(w directive.Warner, g *Gate, matchers caddy.ModuleMap) {
-	if g.Options.Any() || g.onlyTurns() {
+func warnMethod(w directive.Warner, j *Judge, matchers caddy.ModuleMap) {
+	if j.Options.Any() || j.onlyTurns() {
 		return
 	}
 	for name, raw := range matchers {
@@ -71,13 +71,6 @@ func warnAvoidable(w directive.Warner, matchers caddy.ModuleMap) {
 	}
 }
 
-// warnCheck warns about a gate that only checks and has the former name.
-func warnCheck(w directive.Warner, g *Gate) {
-	if g.Check {
-		w.Warn("check in a gate is now the directive stockgate_check: write `stockgate_check` in place of `stockgate`, without the option check")
-	}
-}
-
 // warnBuyer warns about a buyer that every client can choose.
 func warnBuyer(w directive.Warner, values []string) {
 	at := slices.IndexFunc(values, byClient)
@@ -94,29 +87,29 @@ func warnBuyer(w directive.Warner, values []string) {
 
 // warnValues warns about values that are probably misspelt: a buyer that is the same for
 // everyone, and placeholders that nothing sets.
-func warnValues(w directive.Warner, g *Gate) {
-	constantBuyer := len(g.Buyer) > 0 && !slices.ContainsFunc(g.Buyer, hasPlaceholder)
+func warnValues(w directive.Warner, j *Judge) {
+	constantBuyer := len(j.Buyer) > 0 && !slices.ContainsFunc(j.Buyer, hasPlaceholder)
 	if constantBuyer {
-		example := "{header." + g.Buyer[0] + "}"
-		if _, err := attempt.Compile(example); err != nil || strings.ContainsAny(g.Buyer[0], " {}") {
+		example := "{header." + j.Buyer[0] + "}"
+		if _, err := attempt.Compile(example); err != nil || strings.ContainsAny(j.Buyer[0], " {}") {
 			example = "{http.auth.user.id}"
 		}
-		w.Warn("the buyer " + g.Buyer[0] + " is a constant, so all attempts are those of one buyer and share that buyer's limits: " +
+		w.Warn("the buyer " + j.Buyer[0] + " is a constant, so all attempts are those of one buyer and share that buyer's limits: " +
 			"write a placeholder, such as " + example)
 	}
-	for _, expr := range directive.BarePlaceholders(g.expressions()) {
-		if !constantBuyer || !slices.Contains(g.Buyer, expr) {
+	for _, expr := range directive.BarePlaceholders(j.expressions()) {
+		if !constantBuyer || !slices.Contains(j.Buyer, expr) {
 			w.Warn(expr + " is a constant, the same for all attempts: write {" + expr + "} for what the request has there")
 		}
 	}
-	for _, name := range directive.UnknownPlaceholders(g.expressions()) {
+	for _, name := range directive.UnknownPlaceholders(j.expressions()) {
 		w.Warn("nothing in Caddy or Stockgate sets {" + name + "}, so it is empty unless a plugin sets it" + directive.Instead(name))
 	}
 }
 
 // warnLines warns about lines that reserve, or refuse, what is probably not meant.
-func warnLines(w directive.Warner, g *Gate) {
-	for _, risk := range g.LineRisks() {
+func warnLines(w directive.Warner, j *Judge) {
+	for _, risk := range j.LineRisks() {
 		w.Warn(risk)
 	}
 }
@@ -125,25 +118,25 @@ func hasPlaceholder(expr string) bool { return strings.ContainsAny(expr, "{}") }
 
 // expressions returns what the gate reads from a request, as it is written: its values and the
 // array of its lines.
-func (g *Gate) expressions() []string {
-	all := g.values()
-	if g.LinesFrom != nil {
-		all = append(all, g.LinesFrom.Array)
+func (j *Judge) expressions() []string {
+	all := j.values()
+	if j.LinesFrom != nil {
+		all = append(all, j.LinesFrom.Array)
 	}
 	return all
 }
 
 // values returns the values that the gate reads from a request, as they are written.
-func (g *Gate) values() []string {
-	all := slices.Concat(g.Sale, g.Buyer)
-	for _, l := range g.Lines {
+func (j *Judge) values() []string {
+	all := slices.Concat(j.Sale, j.Buyer)
+	for _, l := range j.Lines {
 		all = slices.Concat(all, l.SKU, l.Quantity)
 	}
-	all = slices.Concat(all, g.Region, g.Ref, g.Idempotency)
+	all = slices.Concat(all, j.Region, j.Ref, j.Idempotency)
 	for _, kind := range identityKinds {
-		all = append(all, g.Identities[kind]...)
+		all = append(all, j.Identities[kind]...)
 	}
-	for _, r := range g.Rates {
+	for _, r := range j.Rates {
 		all = append(all, r.Key...)
 	}
 	return all
@@ -155,7 +148,7 @@ var identityKinds = []string{"phone", "address", "device", "ip"}
 // warnIdentities warns about a gate where no value is verified: a client can use up the
 // limits of other buyers at no cost.
 func warnIdentities(w directive.Warner, g *Gate) {
-	if len(g.Identities) == 0 || g.Check || verified(g.Buyer) {
+	if len(g.Identities) == 0 || verified(g.Buyer) {
 		return
 	}
 	for _, values := range g.Identities {
@@ -176,8 +169,8 @@ func warnIdentities(w directive.Warner, g *Gate) {
 }
 
 // warnShared warns about shared rates that are counted in the Redis of the stock.
-func warnShared(w directive.Warner, g *Gate) {
-	if !slices.ContainsFunc(g.Rates, ratelimit.Rate.Grows) {
+func warnShared(w directive.Warner, j *Judge) {
+	if !slices.ContainsFunc(j.Rates, ratelimit.Rate.Grows) {
 		return
 	}
 	if global, ok := w.Option("stockgate").(httpcaddyfile.App); ok {

@@ -14,30 +14,27 @@ import (
 
 // challenged counts the attempt, and refuses it if it needs a solution and has none. It
 // uses memory only; the sale comes from what the edge remembers.
-func (g *Gate) challenged(r *http.Request, p *purchase) *sale.Refusal {
-	if g.challenge.Challenger == nil || p.dryRun {
-		return nil
-	}
-	now, keys := time.Now(), g.app.ChallengeKeys()
-	scope := g.scopeOf(r, p.attempt, now)
-	bits := g.challenge.Judge(now, keys, scope, g.challenge.Solution(r.Header))
+func (j *Judge) challenged(r *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
+	now, keys := time.Now(), j.app.ChallengeKeys()
+	scope := j.scopeOf(r, p.attempt, now)
+	bits := j.challenge.Judge(now, keys, scope, j.challenge.Solution(r.Header))
 	if bits == 0 {
-		return nil
+		return nil, false
 	}
 	var room [pow.MaxTask]byte
-	return &sale.Refusal{Reason: sale.Challenge, Challenge: string(challenge.AppendTask(room[:0], now, &keys[0], scope, bits))}
+	return &sale.Refusal{Reason: sale.Challenge, Challenge: string(challenge.AppendTask(room[:0], now, &keys[0], scope, bits))}, false
 }
 
 // scopeOf returns what a task for the attempt is bound to.
-func (g *Gate) scopeOf(r *http.Request, a *sale.Attempt, now time.Time) challenge.Scope {
+func (j *Judge) scopeOf(r *http.Request, a *sale.Attempt, now time.Time) challenge.Scope {
 	ip, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	return challenge.Scope{Gate: g.challenge.Scope, Sale: g.likelySale(a, now), Address: ip}
+	return challenge.Scope{Gate: j.challenge.Scope, Sale: j.likelySale(a, now), Address: ip}
 }
 
 // likelySale returns the sale that an attempt names, or else the first sale that lists its
 // first item, preferably an open one; empty: this edge knows none.
-func (g *Gate) likelySale(a *sale.Attempt, now time.Time) string {
-	d := g.app.Runtime()
+func (j *Judge) likelySale(a *sale.Attempt, now time.Time) string {
+	d := j.app.Runtime()
 	if a.Sale != "" || d == nil || len(a.Lines) == 0 {
 		return a.Sale
 	}
@@ -65,33 +62,27 @@ type askedChallenge struct {
 
 // foreseeChallenge is challenged for an attempt that the gate may still count itself: it
 // counts nothing and spends no solution.
-func (g *Gate) foreseeChallenge(r *http.Request, s *Foresight, now time.Time) *sale.Refusal {
-	if g.challenge.Challenger == nil {
-		return nil
-	}
+func (j *Judge) foreseeChallenge(r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
 	a := &s.asked
-	a.reached, a.scope, a.solution = true, g.scopeOf(r, s.purchase.attempt, now), g.challenge.Solution(r.Header)
-	keys := g.app.ChallengeKeys()
-	return a.refuse(g.challenge.Foresee(now, keys, a.scope, a.solution), keys, now)
+	a.reached, a.scope, a.solution = true, j.scopeOf(r, s.purchase.attempt, s.now), j.challenge.Solution(r.Header)
+	keys := j.app.ChallengeKeys()
+	return a.refuse(j.challenge.Foresee(s.now, keys, a.scope, a.solution), keys, s.now), false
 }
 
-// settleChallenge counts an attempt that is refused here with refusal no, and spends its
-// solution, as the gate would have done. It returns another refusal if the solution has
-// been spent in the meantime; nil: no stands.
-func (g *Gate) settleChallenge(s *Foresight, now time.Time, no *sale.Refusal) *sale.Refusal {
+// settleChallenge counts an attempt that is refused from memory, and spends its solution, as challenged
+// would have done. It returns another refusal if the solution has been spent in the meantime; else no.
+func (j *Judge) settleChallenge(s *Foresight, no *sale.Refusal) *sale.Refusal {
 	a := &s.asked
-	switch {
-	case !a.reached:
-		return nil
-	case no.Reason == sale.Challenge:
-		g.challenge.Count(now)
-		return nil
+	if no.Reason == sale.Challenge {
+		j.challenge.Count(s.now)
+		return no
 	}
-	keys := g.app.ChallengeKeys()
-	late := a.refuse(g.challenge.Judge(now, keys, a.scope, a.solution), keys, now)
-	if late != nil {
-		s.purchase.listing = nil // the sale has not judged it
+	keys := j.app.ChallengeKeys()
+	late := a.refuse(j.challenge.Judge(s.now, keys, a.scope, a.solution), keys, s.now)
+	if late == nil {
+		return no
 	}
+	s.purchase.listing, s.over, s.wait = nil, nil, 0 // neither the sale nor a rate refuses it
 	return late
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/guard"
-	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/caddymodule/internal/reply"
+	"github.com/stockgate/stockgate/caddymodule/waiting"
+	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/scope"
 
@@ -31,7 +31,8 @@ func init() { caddy.RegisterModule(new(Check)) }
 type Check struct {
 	AttemptOptions
 
-	gate *Gate // with these options, which only checks
+	Judge   `json:"-"`
+	passing *filters.Slots // bounds the attempts that pass at a time; nil: there is no bound
 }
 
 // CaddyModule returns the Caddy module information.
@@ -41,105 +42,83 @@ func (*Check) CaddyModule() caddy.ModuleInfo {
 
 // Provision compiles the options.
 func (c *Check) Provision(ctx caddy.Context) error {
-	c.gate = c.asGate()
-	return c.gate.Provision(ctx)
+	c.bind()
+	if err := c.turnsConflict(); err != nil {
+		return err
+	}
+	keys, err := c.open(ctx)
+	if err != nil {
+		return err
+	}
+	if err := c.provisionFilters(); err != nil {
+		return err
+	}
+	if err := c.checkSlots(); err != nil {
+		return err
+	}
+	if c.MaxInFlight > 0 {
+		c.passing = filters.NewSlots(c.MaxInFlight)
+	}
+	if err := c.openLimits(keys); err != nil {
+		return err
+	}
+	if err := c.openServer(ctx, false); err != nil {
+		return err
+	}
+	guard.WatchExits(ctx, c.server)
+	if err := c.provisionFast(); err != nil {
+		return err
+	}
+	c.compileRules()
+	return Of(c.app).add(&c.Judge)
 }
+
+// bind gives the judge the options of the check.
+func (c *Check) bind() { c.Judge.AttemptOptions = &c.AttemptOptions }
 
 // ServeHTTP refuses a request or hands it on.
 func (c *Check) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	return c.gate.ServeHTTP(w, r, next)
+	if waiting.PassageOf(r) != nil { // all gates have judged it
+		return next.ServeHTTP(w, r)
+	}
+	p := &purchase{visit: c.visit(w, r)}
+	defer p.endTurn(r)
+	if over, err := c.meet(w, r, next, p); over {
+		return err
+	}
+	if c.passing != nil && p.scope == scope.Attempt && !p.unlisted {
+		if !c.passing.Take() {
+			return c.refuse(w, r, p.saleID(), p.began, refuse.Busy)
+		}
+		defer c.passing.Give()
+	}
+	return c.handOn(w, r, next, p)
 }
 
 // Cleanup releases what Provision has acquired.
-func (c *Check) Cleanup() error {
-	if c.gate == nil {
-		return nil
-	}
-	return c.gate.Cleanup()
-}
+func (c *Check) Cleanup() error { return c.close() }
 
-// asGate returns a gate that does what the check does.
-func (c *Check) asGate() *Gate { return &Gate{AttemptOptions: c.AttemptOptions, Check: true} }
-
-// Guarded returns what guards need to know of the check.
-func (c *Check) Guarded() *guard.Gate { return c.gate.Guarded() }
-
-// Gate returns the gate with the options of the check, which only checks.
-func (c *Check) Gate() *Gate { return c.gate }
-
-// pass hands on a request without a reservation, because the gate only checks, an item is
-// unlisted, or the request is no attempt. The request is unchanged, has no token, and still
-// ends with its client.
-func (g *Gate) pass(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *purchase) error {
-	if g.passing != nil && p.scope == scope.Attempt && !p.unlisted {
-		if !g.passing.Take() {
-			return g.refuse(w, r, p.saleID(), p.began, refuse.Busy)
-		}
-		defer g.passing.Give()
-	}
-	if p.scope == scope.Attempt {
-		meter.CountAttempt(p.saleID(), "passed", "")
-		reply.Publish(r, p.repl, reply.Placeholders{Verdict: "passed", Sale: p.saleID()})
-	}
-	if len(p.keys) > 0 {
-		g.carts.Forget(p.keys)
-	}
-	if p.turn != nil {
-		ctx, done := p.turn.Pass(r.Context())
-		defer done()
-		r = r.WithContext(ctx)
-	}
-	return next.ServeHTTP(w, r)
-}
-
-// checkConflict reports options that a gate that only checks cannot use.
-func (g *Gate) checkConflict() error {
-	for _, one := range []struct {
-		there bool
-		name  string
-	}{
-		{g.Lookup != nil, "lookup"},
-		{len(g.Ref) > 0, "ref"},
-		{g.Continue, "continue"},
-		{g.Repeats != nil, "repeats"},
-		{len(g.Idempotency) > 0, "idempotency"},
-		{g.IdempotencyTTL != 0, "idempotency_ttl"},
-		{g.Outcome != "", "outcome"},
-		{len(g.Answers) > 0, "@name"},
-		{len(g.Rules) > 0, "confirm or release"},
-		{g.InDoubt != nil, "in_doubt"},
-		{g.HoldFor != 0, "hold_for"},
-		{g.ForwardTimeout != 0, "forward_timeout"},
-		{g.Shadow, "shadow"},
-	} {
-		if one.there {
-			return errors.New("check reserves nothing, so it takes no " + one.name + ": put that into the gate of the order route")
-		}
-	}
-	return nil
-}
-
-// onlyTurns says that a check lets requests of a session wait, and reads nothing in them.
-func (g *Gate) onlyTurns() bool { return g.Check && g.OneAtATime != nil }
+// onlyTurns reports whether a check lets requests of a session wait, and reads nothing in them.
+func (j *Judge) onlyTurns() bool { return j.OnlyChecks() && j.OneAtATime != nil }
 
 // turnsConflict reports options that a check with one_at_a_time cannot use.
-func (g *Gate) turnsConflict() error {
-	if !g.onlyTurns() {
+func (c *Check) turnsConflict() error {
+	if !c.onlyTurns() {
 		return nil
 	}
 	for _, one := range []struct {
 		there bool
 		name  string
 	}{
-		{len(g.Lines) > 0, "line"},
-		{g.LinesFrom != nil, "lines"},
-		{g.Options.Any(), "graphql or json_body"},
-		{len(g.Rates) > 0, "rate"},
-		{len(g.Deny) > 0, "deny"},
-		{len(g.Allow) > 0, "allow"},
-		{g.Challenge != nil, "challenge"},
-		{g.FastRefusals != nil, "fast_refusals"},
-		{g.MaxInFlight != 0, "max_in_flight"},
+		{len(c.Lines) > 0, "line"},
+		{c.LinesFrom != nil, "lines"},
+		{c.Options.Any(), "graphql or json_body"},
+		{len(c.Rates) > 0, "rate"},
+		{len(c.Deny) > 0, "deny"},
+		{len(c.Allow) > 0, "allow"},
+		{c.Challenge != nil, "challenge"},
+		{c.FastRefusals != nil, "fast_refusals"},
+		{c.MaxInFlight != 0, "max_in_flight"},
 	} {
 		if one.there {
 			return errors.New("a stockgate_check with one_at_a_time only lets requests of a session wait, so it takes no " + one.name + ": put that into another stockgate_check")
@@ -171,26 +150,39 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 	if err := check.OneAtATime.Resolve(h); err != nil {
 		return nil, err
 	}
-	gate := check.asGate()
-	if err := checkLists(h, gate); err != nil {
+	check.bind()
+	if err := checkLists(h, &check.Judge); err != nil {
 		return nil, err
 	}
-	if err := checkFast(h, &at, gate, matchers); err != nil {
+	if err := checkFast(h, &at, &check.Judge, matchers); err != nil {
 		return nil, err
 	}
-	if err := checkEarly(h, gate); err != nil {
+	if err := check.checkEarly(h); err != nil {
 		return nil, at.WrapErr(err)
 	}
-	warnMethod(warn, gate, matchers)
+	warnMethod(warn, &check.Judge, matchers)
 	warnAvoidable(warn, matchers)
-	warnExact(warn, gate, matchers)
-	warnBuyer(warn, gate.Buyer)
-	warnValues(warn, gate)
-	warnLines(warn, gate)
-	warnShared(warn, gate)
-	gate.JWT.Warn(warn)
+	warnExact(warn, &check.Judge, matchers)
+	warnBuyer(warn, check.Buyer)
+	warnValues(warn, &check.Judge)
+	warnLines(warn, &check.Judge)
+	warnShared(warn, &check.Judge)
+	check.JWT.Warn(warn)
 	warnGuard(warn)
 	return h.NewRoute(matchers, check), nil
+}
+
+// checkEarly does for a check what the function checkEarly does for a gate.
+func (c *Check) checkEarly(h httpcaddyfile.Helper) error {
+	trial := new(Check)
+	if err := reread(c, trial); err != nil {
+		return err
+	}
+	trial.bind()
+	if err := trial.complete(h); err != nil {
+		return err
+	}
+	return trial.checkStatic()
 }
 
 // UnmarshalCaddyfile reads a stockgate_check. Syntax:
@@ -235,7 +227,8 @@ func (c *Check) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if err := directive.ReadBlock(d, c.directives()); err != nil {
 		return err
 	}
-	if err := c.asGate().turnsConflict(); err != nil {
+	c.bind()
+	if err := c.turnsConflict(); err != nil {
 		return at.WrapErr(err)
 	}
 	return nil

@@ -17,17 +17,17 @@ import (
 
 // CountFast counts a refusal twice: like any other, and as a fast one, of an attempt that
 // began at that time. It says whether there is an answer.
-func (g *Gate) CountFast(a *refuse.Answer, saleID string, began time.Time) bool {
+func (j *Judge) CountFast(a *refuse.Answer, saleID string, began time.Time) bool {
 	if a == nil {
 		return false
 	}
 	meter.Lost(time.Since(began))
 	m := meter.All()
 	m.Fast.Inc()
-	switch c := g.fastCounters[a.Index].Load(); {
+	switch c := j.fastCounters[a.Index].Load(); {
 	case c == nil: // often there is one sale
 		c = &refusals{saleID, m.Attempt(saleID, "refused", a.Kind.Reason)}
-		g.fastCounters[a.Index].Store(c)
+		j.fastCounters[a.Index].Store(c)
 		c.Inc()
 	case c.sale == saleID:
 		c.Inc()
@@ -69,39 +69,39 @@ type FastRefusals struct {
 }
 
 // provisionFast checks what fast refusals of this gate require.
-func (g *Gate) provisionFast() error {
-	if g.FastRefusals == nil {
+func (j *Judge) provisionFast() error {
+	if j.FastRefusals == nil {
 		return nil
 	}
-	if err := g.fastConflict(); err != nil {
+	if err := j.fastConflict(); err != nil {
 		return err
 	}
-	if g.FastRefusals.Log != "" {
-		share, err := accesslog.ParseShare(g.FastRefusals.Log)
+	if j.FastRefusals.Log != "" {
+		share, err := accesslog.ParseShare(j.FastRefusals.Log)
 		if err != nil {
 			return fmt.Errorf("fast_refusals: %w", err)
 		}
-		g.fastLogged = share
+		j.fastLogged = share
 	}
-	if g.server == nil || !g.app.HasListener(g.server) {
+	if j.server == nil || !j.app.HasListener(j.server) {
 		return fmt.Errorf("fast_refusals: the server of this gate has no listener wrapper stockgate: write `servers { listener_wrappers { stockgate } }` in the global options")
 	}
-	g.fastCounters = make([]atomic.Pointer[refusals], len(sale.Kinds))
+	j.fastCounters = make([]atomic.Pointer[refusals], len(sale.Kinds))
 	return nil
 }
 
 // FastLogged is the share of the fast refusals that get a line in the access log.
-func (g *Gate) FastLogged() accesslog.Share { return g.fastLogged }
+func (j *Judge) FastLogged() accesslog.Share { return j.fastLogged }
 
 // fastConflict returns an error for a value that the gate does not read itself.
-func (g *Gate) fastConflict() error {
-	if g.Lookup != nil || g.OneAtATime != nil {
+func (j *Judge) fastConflict() error {
+	if j.Lookup != nil || j.OneAtATime != nil {
 		return errors.New("fast_refusals: lookup and one_at_a_time work only where Caddy handles the request: leave fast_refusals out")
 	}
-	if g.Options.Any() {
+	if j.Options.Any() {
 		return errors.New("fast_refusals: the gate must read the operation to know whether a request is an attempt (graphql, json_body): leave fast_refusals out")
 	}
-	for _, expr := range g.values() {
+	for _, expr := range j.values() {
 		// a value that does not compile is reported elsewhere
 		if v, err := attempt.Compile(expr); err == nil && v.Kind() == attempt.Text {
 			return fmt.Errorf("fast_refusals: the value %s is known to Caddy only when it handles the request: take it from the request itself, such as {header.X} or {jwt.sub}", expr)

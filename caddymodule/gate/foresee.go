@@ -14,9 +14,7 @@ import (
 // Foresight is one attempt whose verdict a gate predicts from memory. It is reused for the
 // next attempt.
 type Foresight struct {
-	attempt  sale.Attempt
 	purchase purchase
-	over     sale.Refusal
 	asked    askedChallenge
 	Waiter   Waiter
 	// Arrival is that of the attempt. With a Waiting, Foresee does not wait: the attempt is to be
@@ -24,8 +22,13 @@ type Foresight struct {
 	Arrival Arrival
 	Why     *sale.Refusal
 	// Room is what Crowd.AwaitRoom has said, if the attempt has waited for it.
-	Room Room
-	now  time.Time // of the answer
+	Room  Room
+	now   time.Time // of the answer
+	crowd *Crowd
+	// over is the rate that refuses, wait its waiting time, and rated the refusal; nil: none refuses.
+	over  *refuse.Rate
+	wait  time.Duration
+	rated sale.Refusal
 }
 
 // Arrival and Waiting are those of the edge.
@@ -69,7 +72,10 @@ type Waiter interface {
 
 // Reset clears the attempt. Its memory is reused for the next attempt.
 func (s *Foresight) Reset() {
-	s.purchase, s.Arrival, s.Why, s.Room = purchase{}, Arrival{}, nil, NotAwaited
+	p := &s.purchase
+	p.visit, p.sent, p.judged = visit{}, sent{}, judged{}
+	p.attempt = nil // its memory is that of room
+	s.Arrival, s.Why, s.Room = Arrival{}, nil, NotAwaited
 	if s.asked.reached {
 		s.asked = askedChallenge{}
 	}
@@ -78,18 +84,71 @@ func (s *Foresight) Reset() {
 // SaleID returns the id of the attempt's sale, empty if none was found.
 func (s *Foresight) SaleID() string { return s.purchase.saleID() }
 
-// Foresee returns the refusal with which the gate would answer a request, as far as memory
-// tells. A refused attempt has been counted as the gate counts it.
-func (g *Gate) Foresee(r *http.Request, body []byte, s *Foresight, now time.Time) Foreseen {
-	s.now = now
-	f := g.foresee(r, body, s, now)
-	if f.Refusal == nil {
-		return f
-	}
-	if no := g.settleChallenge(s, s.now, f.Refusal); no != nil {
+// Foresee returns the refusal with which the gate would answer a request, by its own rules in their
+// order, as far as memory tells. A refused attempt has been counted as the gate counts it; one that goes
+// on to the gate is counted there. The headers that a gate removes are gone.
+//
+// `unavailable` is normally not foreseen, because the gate may learn what cannot be asked
+// here. It is the answer only if the edge could not read in time what other edges have
+// bound: the gate would wait for the same.
+func (j *Judge) Foresee(r *http.Request, body []byte, s *Foresight, now time.Time) Foreseen {
+	s.now, s.crowd, s.over, s.wait = now, nil, nil, 0
+	no := j.reader.Check(r)
+	if no != nil {
 		return Foreseen{Refusal: no}
 	}
-	return f
+	if j.MaxBody > 0 && int64(len(body)) > j.MaxBody {
+		return Foreseen{}
+	}
+	p := &s.purchase
+	p.began, p.attempt, p.body = now, &p.room, body
+	if no = j.reader.Borrow(p.attempt, r, body, j.env(r, p)); no != nil {
+		return foreseen(no)
+	}
+	for i := range j.rules.rest {
+		one := &j.rules.rest[i]
+		no, leave := one.foresee(j, r, s)
+		switch {
+		case no == nil && leave || no != nil && no.Reason == sale.Unavailable:
+			return Foreseen{Crowd: s.crowd}
+		case no == nil:
+			continue
+		case one.newOnly && p.named():
+			var later bool
+			if no, later = j.unlessNew(s, no); no == nil {
+				return Foreseen{Later: later}
+			}
+		}
+		no = j.settle(s, j.rules.rest[:i+1], no)
+		return Foreseen{Refusal: no, Over: s.over, Wait: s.wait}
+	}
+	return Foreseen{}
+}
+
+// foreseen is a refusal that needs no settling. Only the gate refuses as unavailable.
+func foreseen(no *sale.Refusal) Foreseen {
+	if no.Reason == sale.Unavailable {
+		return Foreseen{}
+	}
+	return Foreseen{Refusal: no}
+}
+
+// foresee judges an attempt by one rule, from memory.
+func (one *rule) foresee(j *Judge, r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+	if one.memory != nil {
+		return one.memory(j, r, s)
+	}
+	return one.judge(j, r, &s.purchase)
+}
+
+// settle counts an attempt that is refused from memory, by the rules that it has met.
+func (j *Judge) settle(s *Foresight, met []rule, no *sale.Refusal) *sale.Refusal {
+	for i := range met {
+		if met[i].settle != nil {
+			no = met[i].settle(j, s, no)
+		}
+	}
+	return no
 }
 
 // Foreseen is the refusal with which a gate would answer.
@@ -105,106 +164,112 @@ type Foreseen struct {
 	Crowd *Crowd
 }
 
-// foresee says whether the gate would refuse a request, by its own rules in their order, as
-// far as memory tells. The rates have counted a refused attempt; an attempt that goes on to
-// the gate is counted there. The headers that a gate removes are gone.
-//
-// `unavailable` is normally not foreseen, because the gate may learn what cannot be asked
-// here. It is the answer only if the edge could not read in time what other edges have
-// bound: the gate would wait for the same.
-func (g *Gate) foresee(r *http.Request, body []byte, s *Foresight, now time.Time) (f Foreseen) {
-	if f.Refusal = g.reader.Check(r); f.Refusal != nil {
-		return f
+// goesOn is for rules that judge the attempt when it is at the gate.
+func (j *Judge) goesOn(*http.Request, *Foresight) (no *sale.Refusal, leave bool) { return nil, false }
+
+// leaves is for rules that only the gate can ask.
+func (j *Judge) leaves(*http.Request, *Foresight) (no *sale.Refusal, leave bool) { return nil, true }
+
+// foreseeRates asks the rates of this edge without counting.
+func (j *Judge) foreseeRates(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+	if over, wait := j.rates.ForeseeLocal(s.purchase.attempt, s.now); over != nil {
+		no = s.exceeds(&over.Header, wait)
 	}
-	if g.MaxBody > 0 && int64(len(body)) > g.MaxBody {
-		return f
-	}
-	p := &s.purchase
-	p.attempt, p.body = &s.attempt, body
-	no := g.reader.Borrow(p.attempt, r, body, g.env(r, nil, false))
-	if no == nil {
-		no = g.lists.Denied(r, p.attempt, g.log)
-	}
-	if no != nil {
-		if no.Reason != sale.Unavailable {
-			f.Refusal = no
-		}
-		return f
-	}
-	over, wait := g.rates.ForeseeLocal(p.attempt, now)
-	if over == nil {
-		if f.Refusal = g.foreseeLater(r, s, now, &f); f.Refusal == nil {
-			return f
-		}
-		over, wait = g.rates.CountLocal(p.attempt, now)
-	}
-	if over != nil {
-		f.Over, f.Wait = &over.Header, wait
-		p.listing = nil // the sale has not judged it
-		s.over = sale.Refusal{Reason: sale.RateLimited, RetryAfter: refuse.WaitSeconds(f.Wait)}
-		f.Refusal = &s.over
-	}
-	return f
+	return no, false
 }
 
-// foreseeLater judges an attempt that the rates of this edge let pass. nil: it goes on, or
-// only the gate can decide, or f says that it is to be foreseen again.
-func (g *Gate) foreseeLater(r *http.Request, s *Foresight, now time.Time, f *Foreseen) *sale.Refusal {
+// settleRates counts the attempt, unless a rate has refused it.
+func (j *Judge) settleRates(s *Foresight, no *sale.Refusal) *sale.Refusal {
+	if s.over != nil {
+		return no
+	}
+	if over, wait := j.rates.CountLocal(s.purchase.attempt, s.purchase.began); over != nil {
+		return s.exceeds(&over.Header, wait)
+	}
+	return no
+}
+
+// exceeds is the refusal of an attempt that exceeds a rate.
+func (s *Foresight) exceeds(over *refuse.Rate, wait time.Duration) *sale.Refusal {
+	s.purchase.listing = nil // the sale has not judged it
+	s.over, s.wait, s.rated = over, wait, sale.Refusal{Reason: sale.RateLimited, RetryAfter: refuse.WaitSeconds(wait)}
+	return &s.rated
+}
+
+// foreseeEdge finds the edge runtime, if it can certainly sell now.
+func (j *Judge) foreseeEdge(r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+	d := j.app.Runtime()
+	s.purchase.runtime = d
+	return nil, d == nil || d.ReadyAt(s.now) != nil || d.IsLocal() && !fromThisMachine(r)
+}
+
+// foreseeSale is chooseSale at the moment of the answer.
+func (j *Judge) foreseeSale(r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+	return j.chooseSaleAt(r, &s.purchase, s.now), false
+}
+
+// foreseeUnits is unitsGone for an attempt that asks Redis nothing.
+func (j *Judge) foreseeUnits(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+	return s.purchase.runtime.Recall(s.purchase.listing, s.purchase.lines), false
+}
+
+// foreseeSlot refuses an attempt that would get no in-flight slot.
+func (j *Judge) foreseeSlot(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+	switch {
+	case !j.gate.places.IsFull():
+		return nil, false
+	case j.gate.places.IsUnderWay(singleKey(&s.purchase)):
+		return refuse.Duplicate, false
+	}
+	return refuse.Busy, false
+}
+
+// foreseeRoom has an attempt wait here while many of its sale wait for Redis: that takes a tenth of
+// what it takes in the server. An attempt beside which others wait on its connection goes on.
+func (j *Judge) foreseeRoom(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
 	p := &s.purchase
-	if no := g.foreseeChallenge(r, s, now); no != nil {
-		return no
+	switch {
+	case s.Arrival.Waiting != nil:
+	case s.Room == HasNoRoom:
+		return refuse.Busy, false
+	case s.Room == NotAwaited && p.runtime.IsCrowded(p.listing):
+		s.crowd = &Crowd{p.runtime, p.listing}
+		return nil, true
 	}
-	if p.named() && !g.foreseeRuntime(r, p, now) {
-		return nil
-	}
-	no := g.foreseeSale(r, p, now)
-	if no == nil && g.waitsForRoom(s) {
-		switch {
-		case s.Room == HasNoRoom:
-			no = refuse.Busy
-		case s.Room == NotAwaited && p.runtime.IsCrowded(p.listing):
-			f.Crowd = &Crowd{p.runtime, p.listing}
-		}
-	}
-	if no == nil || !p.named() {
-		return no
-	}
+	return nil, false
+}
+
+// unlessNew is the refusal of an attempt that certainly repeats no earlier one. nil: the gate has to ask
+// Redis, or, later, the attempt is to be foreseen again.
+func (j *Judge) unlessNew(s *Foresight, no *sale.Refusal) (_ *sale.Refusal, later bool) {
 	// a check that was sent before the refusal was known says nothing of what was bound meanwhile
 	if s.Arrival.Waiting == nil {
 		s.Arrival.At = time.Time{}
 	} else if !isSame(s.Why, no) {
 		s.Arrival.At, s.Why = time.Now(), no
 	}
-	switch isNew, err := g.foreseeNew(s); {
+	switch isNew, err := j.foreseeNew(s); {
 	case errors.Is(err, edge.ErrLater):
-		f.Later = true
-		return nil
+		return nil, true
 	case err != nil:
-		return refuse.Unavailable
+		return refuse.Unavailable, false
 	case !isNew:
-		return nil
+		return nil, false
 	}
-	return no
+	return no, false
 }
 
-// isSame says whether an attempt is refused for what it was refused for before it waited. What is
+// isSame reports whether an attempt is refused for what it was refused for before it waited. What is
 // known of stock changes with each refusal that is made of it.
 func isSame(before, no *sale.Refusal) bool {
 	return before == no || before != nil && before.Reason == no.Reason && no.Reason != sale.SoldOut && no.Reason != sale.AllHeld
 }
 
-// waitsForRoom reports whether an attempt waits here while many of its sale wait for Redis: that
-// takes a tenth of what it takes in the server. An attempt beside which others wait on its connection
-// goes on.
-func (g *Gate) waitsForRoom(s *Foresight) bool {
-	return !g.Check && s.purchase.listing != nil && s.Arrival.Waiting == nil
-}
-
-// foreseeNew says whether the attempt certainly repeats no attempt that has reserved, so
+// foreseeNew reports whether the attempt certainly repeats no attempt that has reserved, so
 // that it may be refused. It waits until the edge has read what other edges have bound, or
 // returns ErrLater; another error says that it could not be read in time. False: the gate has
 // to ask Redis.
-func (g *Gate) foreseeNew(s *Foresight) (isNew bool, err error) {
+func (j *Judge) foreseeNew(s *Foresight) (isNew bool, err error) {
 	p := &s.purchase
 	if s.Arrival.Waiting == nil {
 		s.Waiter.BeforeWait()
@@ -224,31 +289,4 @@ func (g *Gate) foreseeNew(s *Foresight) (isNew bool, err error) {
 		}
 	}
 	return later == nil, later
-}
-
-// foreseeRuntime finds the edge runtime, if it can certainly sell now.
-func (g *Gate) foreseeRuntime(r *http.Request, p *purchase, now time.Time) bool {
-	p.runtime = g.app.Runtime()
-	return p.runtime != nil && p.runtime.ReadyAt(now) == nil && (!p.runtime.IsLocal() || fromThisMachine(r))
-}
-
-// foreseeSale judges an attempt that all rates let pass. nil: it goes on, or only the gate
-// can decide.
-func (g *Gate) foreseeSale(r *http.Request, p *purchase, now time.Time) *sale.Refusal {
-	if g.rates.HasShared() || g.isUnlisted(p.attempt) || !g.foreseeRuntime(r, p, now) {
-		return nil
-	}
-	no := g.judge(r, p, now)
-	if no == nil {
-		no = p.runtime.Recall(p.listing, p.lines)
-	}
-	if no == nil && !g.Check && g.places.IsFull() {
-		if no = refuse.Busy; g.places.IsUnderWay(singleKey(p)) {
-			no = refuse.Duplicate
-		}
-	}
-	if no != nil && no.Reason == sale.Unavailable {
-		return nil
-	}
-	return no
 }

@@ -3,36 +3,23 @@
 package gate
 
 import (
+	"encoding/json"
 	"errors"
 	"net/http"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/attempt"
-	"github.com/stockgate/stockgate/caddymodule/accesslist"
-	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/inquiry"
-	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
-	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/caddymodule/internal/reply"
-	"github.com/stockgate/stockgate/caddymodule/jwt"
-	"github.com/stockgate/stockgate/caddymodule/operation"
-	"github.com/stockgate/stockgate/caddymodule/pow"
 	"github.com/stockgate/stockgate/caddymodule/probe"
 	"github.com/stockgate/stockgate/caddymodule/ratelimit"
-	"github.com/stockgate/stockgate/caddymodule/session"
 	"github.com/stockgate/stockgate/caddymodule/waiting"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/outcome"
-	"github.com/stockgate/stockgate/refuse"
-	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/scope"
 )
 
@@ -61,10 +48,8 @@ func init() { caddy.RegisterModule(new(Gate)) }
 // `{http.stockgate.ref}` | the shop's own name of the order or cart
 type Gate struct {
 	AttemptOptions
-	// Check makes the gate one that only checks. Deprecated: use the handler
-	// stockgate_check. Options about reservations (outcome, answers, rules, hold_for,
-	// forward_timeout) are then errors.
-	Check bool `json:"check,omitempty"`
+	// Check is no option, and an error: the handler stockgate_check refuses early and reserves nothing.
+	Check json.RawMessage `json:"check,omitempty"`
 	// Ref gives the shop's own name of the order or cart, in the form of a SKU. In a sale a
 	// buyer has at most one reservation for it that is not released or expired: while that one
 	// is decided, another attempt is refused; when it is sold, the same order is forwarded
@@ -128,23 +113,13 @@ type Gate struct {
 	// say it. Default: false.
 	Shadow bool `json:"shadow,omitempty"`
 
-	app         *app.App
-	log         *zap.Logger
-	scope       *scope.Scope         // nil: every request is an attempt
-	lookup      *inquiry.Inquiry     // nil: the request says what it is about
-	credentials *session.Credentials // nil: requests of a session do not wait
-	carts       session.Carts
-	ask         *inquiry.Inquiry // nil: the outcome is not asked
-	heard       inquiry.Hearing  // whether lookups get useful answers
-	asksLater   *filters.Slots   // bounds the orders that are asked about again
-	reader      *attempt.Reader
-	rules       *outcome.Rules
-	refuser     *refuse.Refuser
-	lists       accesslist.DenyAllowLists
-	holdOptions edge.HoldOptions
-	probe       *probe.Probe // nil: holds in doubt are kept
-	// forwardTimeout is how long the shop may take; 0: until the token expires.
-	forwardTimeout time.Duration
+	Judge          `json:"-"`
+	ask            *inquiry.Inquiry // nil: the outcome is not asked
+	asksLater      *filters.Slots   // bounds the orders that are asked about again
+	outcomes       *outcome.Rules
+	holdOptions    edge.HoldOptions
+	probe          *probe.Probe  // nil: holds in doubt are kept
+	forwardTimeout time.Duration // how long the shop may take; 0: until the token expires
 	places         forward.Places
 	// prints are those under which orders of the gate wait; otherRules judge orders that were made with
 	// the other outcome mode; later is the answer that puts an order off, nil: there is none.
@@ -152,25 +127,8 @@ type Gate struct {
 	otherRules  *outcome.Rules
 	later       func(*outcome.Reply) (yes, known bool)
 	asking      *filters.Slots // bounds the attempts that ask Redis about earlier orders
-	passing     *filters.Slots // bounds what a check lets pass at a time; nil: nothing does
-	rates       ratelimit.Set
-	challenge   pow.Challenger
-	sharesQueue string // a warning, see SharesQueue
-	// server is the server that the gate belongs to; nil: none.
-	server  *caddyhttp.Server
-	routes  guard.Routes
-	guarded guard.Gate
-	// fastCounters has, for each reason, the counter of the sale that was first refused
-	// fast.
-	fastCounters []atomic.Pointer[refusals]
-	// fastLogged is the share of the fast refusals that are logged.
-	fastLogged accesslog.Share
-	// bearer verifies tokens; nil: the gate has no JWT. Requests in flight use it after
-	// Cleanup, which releases bearerKey.
-	bearer              *jwt.Verifier
-	bearerKey           string
-	noBuyer, noQuantity silence // values that no attempt has
-	shadow              shadowed
+	sharesQueue string         // a warning, see SharesQueue
+	shadow      shadowed
 }
 
 // CaddyModule returns the Caddy module information.
@@ -180,28 +138,12 @@ func (*Gate) CaddyModule() caddy.ModuleInfo {
 
 // Provision compiles the gate.
 func (g *Gate) Provision(ctx caddy.Context) error {
-	g.log = ctx.Logger()
-	if g.Name != "" {
-		g.log = g.log.With(zap.String("gate", g.Name))
+	g.bind()
+	if g.Check != nil {
+		return errCheck
 	}
-	loaded, err := ctx.App("stockgate")
+	keys, err := g.open(ctx)
 	if err != nil {
-		return err
-	}
-	g.app = loaded.(*app.App)
-	keys, err := ratelimit.Keys(g.Rates)
-	if err != nil {
-		return err
-	}
-	if g.Check {
-		if err := errors.Join(g.checkConflict(), g.turnsConflict()); err != nil {
-			return err
-		}
-	}
-	if err := g.provisionReader(keys); err != nil {
-		return err
-	}
-	if err := g.credentials.Provision(ctx, g.OneAtATime); err != nil {
 		return err
 	}
 	if err := g.provisionOutcome(); err != nil {
@@ -213,7 +155,7 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	if err := g.provisionHolds(); err != nil {
 		return err
 	}
-	if err := g.provisionLimits(keys); err != nil {
+	if err := errors.Join(g.openLimits(keys), g.rates.OpenRepeats(g.Name, len(g.Ref) > 0, g.Repeats)); err != nil {
 		return err
 	}
 	if err := g.provisionShadow(); err != nil {
@@ -222,27 +164,26 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	if err := g.provisionServer(ctx); err != nil {
 		return err
 	}
-	return Of(g.app).add(g)
+	g.compileRules()
+	return Of(g.app).add(&g.Judge)
+}
+
+var errCheck = errors.New("check is no option of a gate, which reserves stock: write `stockgate_check` in place of `stockgate`, without check, to refuse early and reserve nothing")
+
+// bind gives the judge its gate's options.
+func (g *Gate) bind() {
+	g.Judge.AttemptOptions, g.gate = &g.AttemptOptions, g
+	g.names = names{g.Ref, g.RefShared, g.Continue, g.Idempotency, g.Lookup}
 }
 
 // Cleanup releases what Provision has acquired, even if it failed halfway.
 func (g *Gate) Cleanup() error {
-	if g.app != nil {
-		Of(g.app).remove(g)
-	}
-	g.lookup.Close()
 	g.ask.Close()
-	err := errors.Join(g.rates.Close(), g.challenge.Close())
-	if key := g.bearerKey; key != "" {
-		g.bearerKey = ""
-		err = errors.Join(err, jwt.Close(key))
-	}
-	return err
+	return g.close()
 }
 
-// ServeHTTP takes one request through the gate: it reads the attempt, counts it, looks for
-// an earlier attempt that it repeats, finds its sale, reserves, signs and forwards; the
-// shop's answer settles the reservation.
+// ServeHTTP takes one request through the gate: it reads the attempt, judges it by the rules, reserves, signs
+// and forwards; the shop's answer settles the reservation.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if passage := waiting.PassageOf(r); passage != nil { // all gates have judged it
 		return g.serveTurn(w, r, next, passage)
@@ -250,43 +191,21 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if g.Shadow {
 		return g.serveShadow(w, r, next)
 	}
-	began := time.Now()
-	clean := r.Trailer == nil && !attempt.AnyStrippable(r.Header)
-	if !clean {
-		guard.StripReserved(r)
-		attempt.StripH2C(r.Header)
-	}
-	before := guard.PassageOf(r)
-	if before == 0 { // no guard has asked
-		if why, _, _ := g.routes.Refuses(r); why != "" {
-			return g.refuse(w, r, "", began, &sale.Refusal{Reason: sale.Malformed, Detail: why})
-		}
-	}
-	if r.Method == http.MethodOptions {
-		return g.serveOptions(w, r, next, began)
-	}
-	p := &purchase{began: began, clean: clean, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()}
+	p := &purchase{visit: g.visit(w, r)}
 	defer p.endTurn(r)
-	no, err := g.consider(r, p)
-	switch {
-	case err != nil: // the client left or was too slow, or request_body has a lower limit
-		reply.DropPayload(r)
-		return caddyhttp.Error(http.StatusBadRequest, err)
-	case no != nil:
-		return g.refuse(w, r, p.saleID(), began, no)
+	before := guard.PassageOf(r)
+	switch over, err := g.meet(w, r, next, p); {
+	case over:
+		return err
 	case p.ticket != "":
 		return g.accept(w, r, p)
 	case p.stored != nil:
 		return g.replay(w, r, p)
-	case p.scope == scope.Unknown:
-		return operation.AskDocument(w)
-	}
-	if g.Check { // another gate decides on what it lets pass
-		return g.pass(w, r, next, p)
 	}
 	guard.NotePassage(r, guard.PassageDecided)
+	var err error
 	if p.unlisted || p.scope == scope.Other {
-		err = g.pass(w, r, next, p)
+		err = g.handOn(w, r, next, p)
 	} else {
 		err = g.sell(w, r, next, p)
 	}
@@ -294,14 +213,6 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		guard.NotePassage(r, before)
 	}
 	return err
-}
-
-// refuse answers and counts a refusal of an attempt that began at that time. name is the
-// sale's id, empty if there is none: text from a client never becomes a label.
-func (g *Gate) refuse(w http.ResponseWriter, r *http.Request, name string, began time.Time, no *sale.Refusal) error {
-	meter.Lost(time.Since(began))
-	meter.CountAttempt(name, "refused", no.Reason)
-	return reply.Refuse(g.refuser, w, r, no)
 }
 
 // Interface guards

@@ -13,10 +13,11 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/probe"
 )
 
-// Gates are those of one configuration, in the order in which they were provisioned.
+// Gates are those of one configuration, with the stockgate_checks, in the order in which they were
+// provisioned.
 type Gates struct {
 	mu      sync.Mutex
-	all     []*Gate
+	all     []*Judge
 	probers probe.Probers
 	leave   []func() // each ends what Start has begun for a queue
 }
@@ -33,8 +34,10 @@ func Of(a *app.App) *Gates {
 // probe, and so the same holds.
 func (gs *Gates) Start(d *edgeruntime.Runtime) {
 	started := make(map[string]bool)
-	for _, g := range gs.List() {
-		g.warnLoaded()
+	for _, j := range gs.List() {
+		j.warnLoaded()
+	}
+	for _, g := range gs.Selling() {
 		if g.Queue != nil {
 			s := &sender{g, d}
 			gs.leave = append(gs.leave, d.Queue().Serve(g.orderPrint(), s), d.Queue().Serve(g.prints.config, s))
@@ -54,13 +57,25 @@ func (gs *Gates) Stop() {
 	}
 }
 
-// add adds a gate, and warns if its orders wait in the line of another one. A hold has the name of its
+// add adds a judge. It warns if orders of its gate wait in the line of another one. A hold has the name of its
 // gate, whose probe asks about it: two gates that probe differently need different names.
-func (gs *Gates) add(g *Gate) error {
+func (gs *Gates) add(j *Judge) error {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
-	for _, other := range gs.all {
-		if g.Check || other.Check || other.Name != g.Name || other.InDoubt.Fingerprint(other.Answers) == g.InDoubt.Fingerprint(g.Answers) {
+	if j.gate != nil {
+		if err := gs.compare(j.gate); err != nil {
+			return err
+		}
+	}
+	gs.all = append(gs.all, j)
+	return nil
+}
+
+// compare compares a gate with those that sell beside it.
+func (gs *Gates) compare(g *Gate) error {
+	for _, judge := range gs.all {
+		other := judge.gate
+		if other == nil || other.Name != g.Name || other.InDoubt.Fingerprint(other.Answers) == g.InDoubt.Fingerprint(g.Answers) {
 			continue
 		}
 		if g.Name == "" {
@@ -68,29 +83,38 @@ func (gs *Gates) add(g *Gate) error {
 		}
 		return fmt.Errorf("in_doubt: two gates named %s differ in it, and their holds could not be told apart: give each a name of its own", g.Name)
 	}
-	if slices.ContainsFunc(gs.all, func(other *Gate) bool { return g.prints.differsFrom(&other.prints) }) {
+	if slices.ContainsFunc(gs.all, func(other *Judge) bool { return other.gate != nil && g.prints.differsFrom(&other.gate.prints) }) {
 		g.sharesQueue = sharedQueue
 		g.log.Warn(g.Title() + " " + sharedQueue)
 	}
-	gs.all = append(gs.all, g)
 	return nil
 }
 
-func (gs *Gates) remove(g *Gate) {
+func (gs *Gates) remove(j *Judge) {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
-	gs.all = slices.DeleteFunc(gs.all, func(other *Gate) bool { return other == g })
+	gs.all = slices.DeleteFunc(gs.all, func(other *Judge) bool { return other == j })
 }
 
-// List returns all gates.
-func (gs *Gates) List() []*Gate {
+// List returns the judges of all gates and stockgate_checks.
+func (gs *Gates) List() []*Judge {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	return slices.Clone(gs.all)
 }
 
+// Selling returns the gates that hold stock, without the stockgate_checks.
+func (gs *Gates) Selling() (gates []*Gate) {
+	for _, j := range gs.List() {
+		if j.gate != nil {
+			gates = append(gates, j.gate)
+		}
+	}
+	return gates
+}
+
 // Find returns the gate with that name; without a name, the only gate.
-func (gs *Gates) Find(name string) (*Gate, error) {
+func (gs *Gates) Find(name string) (*Judge, error) {
 	all := gs.List()
 	if len(all) == 0 {
 		return nil, request.Bad("the configuration has no gate")
@@ -101,7 +125,7 @@ func (gs *Gates) Find(name string) (*Gate, error) {
 		}
 		return all[0], nil
 	}
-	var found []*Gate
+	var found []*Judge
 	for _, g := range all {
 		if g.Name == name {
 			found = append(found, g)
@@ -117,7 +141,7 @@ func (gs *Gates) Find(name string) (*Gate, error) {
 }
 
 // gateNames lists the names of gates, for an error.
-func gateNames(all []*Gate) string {
+func gateNames(all []*Judge) string {
 	var names []string
 	unnamed := 0
 	for _, g := range all {

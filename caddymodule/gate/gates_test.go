@@ -25,16 +25,21 @@ func TestGatesOfOneNameProbeAlike(t *testing.T) {
 		{"the same", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{InDoubt: ask("http://a/{id}")}, ""},
 		{"two shops", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{InDoubt: ask("http://b/{id}")}, "two gates without a name"},
 		{"one keeps", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{}, "two gates without a name"},
-		{"one only checks", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{Check: true}, ""},
 		{"named alike", &Gate{AttemptOptions: main, InDoubt: ask("http://a/{id}")}, &Gate{AttemptOptions: main}, "two gates named main"},
 		{"one named", &Gate{AttemptOptions: main, InDoubt: ask("http://a/{id}")}, &Gate{}, ""},
 		{"answers differ", &Gate{InDoubt: ask("http://a/{id}"), Answers: there("a")}, &Gate{InDoubt: ask("http://a/{id}"), Answers: there("b")}, "two gates without a name"},
 	} {
 		gs := new(Gates)
-		if err := gs.add(c.a); err != nil {
-			t.Errorf("%s: %v", c.name, err)
+		c.a.bind()
+		c.b.bind()
+		check := new(Check)
+		check.bind()
+		for _, first := range []*Judge{&check.Judge, &c.a.Judge} {
+			if err := gs.add(first); err != nil {
+				t.Errorf("%s: %v", c.name, err)
+			}
 		}
-		err := gs.add(c.b)
+		err := gs.add(&c.b.Judge)
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, it should say %q", c.name, err, c.says)
 		}

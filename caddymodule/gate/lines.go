@@ -39,9 +39,9 @@ type LinesFrom struct {
 const lineUsage = "line <sku> [<quantity> [absent 0|1]]"
 
 // compileLines adds what the gate reads of lines to a spec.
-func (g *Gate) compileLines(spec *attempt.Spec) (err error) {
-	lines := g.Lines
-	if g.onlyTurns() {
+func (j *Judge) compileLines(spec *attempt.Spec) (err error) {
+	lines := j.Lines
+	if j.onlyTurns() {
 		lines = []Line{{SKU: []string{"none"}}} // none of its requests is an attempt
 	}
 	for _, l := range lines {
@@ -49,7 +49,7 @@ func (g *Gate) compileLines(spec *attempt.Spec) (err error) {
 		err = errors.Join(err, failed)
 		spec.Line = append(spec.Line, compiled)
 	}
-	if from := g.LinesFrom; from != nil {
+	if from := j.LinesFrom; from != nil {
 		array, failed := attempt.CompileArray(from.Array)
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("lines: %w", failed))
@@ -79,11 +79,11 @@ func (l *Line) compile() (compiled attempt.Line, err error) {
 }
 
 // LineRisks returns what is allowed and probably not meant in the gate's lines, as warnings.
-func (g *Gate) LineRisks() (risks []string) {
+func (j *Judge) LineRisks() (risks []string) {
 	var assumed []string
-	for i := range g.Lines {
-		l := &g.Lines[i]
-		if len(g.Lines) > 1 && l.isAssumed() {
+	for i := range j.Lines {
+		l := &j.Lines[i]
+		if len(j.Lines) > 1 && l.isAssumed() {
 			assumed = append(assumed, l.SKU[0])
 		}
 		for _, sku := range l.SKU {
@@ -132,13 +132,13 @@ func elementOf(expr string) (array, field string, ok bool) {
 }
 
 // quantities lists where the gate reads quantities.
-func (g *Gate) quantities() string {
+func (j *Judge) quantities() string {
 	var all []string
-	for _, l := range g.Lines {
+	for _, l := range j.Lines {
 		all = append(all, l.Quantity...)
 	}
-	if g.LinesFrom != nil {
-		all = append(all, g.LinesFrom.Array+" "+g.LinesFrom.Quantity)
+	if j.LinesFrom != nil {
+		all = append(all, j.LinesFrom.Array+" "+j.LinesFrom.Quantity)
 	}
 	return strings.Join(all, " ")
 }

@@ -15,17 +15,17 @@ import (
 // serveOptions serves a request that asks what the route can do. Some shops take every method for an
 // order, so it goes on without its query; where an order needs neither query nor body, it is answered
 // here.
-func (g *Gate) serveOptions(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, began time.Time) error {
-	no, err := g.checkOptions(r)
+func (j *Judge) serveOptions(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, began time.Time) error {
+	no, err := j.checkOptions(r)
 	switch {
 	case err != nil:
 		reply.DropPayload(r)
 		return caddyhttp.Error(http.StatusBadRequest, err)
 	case no != nil:
-		return g.refuse(w, r, "", began, no)
-	case g.Check: // the gate of the order route decides
+		return j.refuse(w, r, "", began, no)
+	case j.OnlyChecks(): // the gate of the order route decides
 		return next.ServeHTTP(w, r)
-	case g.answersOptions():
+	case j.answersOptions():
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(http.StatusNoContent)
 		return nil
@@ -37,9 +37,9 @@ func (g *Gate) serveOptions(w http.ResponseWriter, r *http.Request, next caddyht
 
 // checkOptions refuses an OPTIONS request that the shop could take for another one. The error is
 // that of reading the body.
-func (g *Gate) checkOptions(r *http.Request) (*sale.Refusal, error) {
+func (j *Judge) checkOptions(r *http.Request) (*sale.Refusal, error) {
 	attempt.StripMethodOverride(r.Header) // where no guard has
-	body, no, err := g.reader.ReadBody(r)
+	body, no, err := j.reader.ReadBody(r)
 	if no != nil || err != nil {
 		return no, err
 	}
@@ -48,6 +48,6 @@ func (g *Gate) checkOptions(r *http.Request) (*sale.Refusal, error) {
 
 // answersOptions reports whether the shop could take an OPTIONS request for an order even without its query
 // and body.
-func (g *Gate) answersOptions() bool {
-	return !g.Check && g.scope == nil && g.reader.FindsItemElsewhere()
+func (j *Judge) answersOptions() bool {
+	return !j.OnlyChecks() && j.scope == nil && j.reader.FindsItemElsewhere()
 }

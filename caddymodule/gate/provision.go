@@ -9,11 +9,15 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/jwt"
 	"github.com/stockgate/stockgate/caddymodule/probe"
+	"github.com/stockgate/stockgate/caddymodule/ratelimit"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/record"
@@ -21,62 +25,92 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
+// open prepares what reads attempts. It returns the keys of the rates.
+func (j *Judge) open(ctx caddy.Context) (keys []attempt.RateKey, err error) {
+	j.log = ctx.Logger()
+	if j.Name != "" {
+		j.log = j.log.With(zap.String("gate", j.Name))
+	}
+	loaded, err := ctx.App("stockgate")
+	if err != nil {
+		return nil, err
+	}
+	j.app = loaded.(*app.App)
+	if keys, err = ratelimit.Keys(j.Rates); err != nil {
+		return nil, err
+	}
+	if err := j.provisionReader(keys); err != nil {
+		return nil, err
+	}
+	return keys, j.credentials.Provision(ctx, j.OneAtATime)
+}
+
+// close releases all that open has acquired, even if it has failed halfway.
+func (j *Judge) close() error {
+	if j.app != nil {
+		Of(j.app).remove(j)
+	}
+	j.lookup.Close()
+	err := errors.Join(j.rates.Close(), j.challenge.Close())
+	if key := j.bearerKey; key != "" {
+		j.bearerKey = ""
+		err = errors.Join(err, jwt.Close(key))
+	}
+	return err
+}
+
 // provisionReader prepares what reads an attempt. keys are those of the rates.
-func (g *Gate) provisionReader(keys []attempt.RateKey) (err error) {
-	if g.JWT != nil {
-		if g.bearerKey, g.bearer, err = g.JWT.Open(); err != nil {
+func (j *Judge) provisionReader(keys []attempt.RateKey) (err error) {
+	if j.JWT != nil {
+		if j.bearerKey, j.bearer, err = j.JWT.Open(); err != nil {
 			return fmt.Errorf("jwt: %w", err)
 		}
 	}
-	if g.scope, err = g.Options.Open(g.expressions()); err != nil {
+	if j.scope, err = j.Options.Open(j.expressions()); err != nil {
 		return err
 	}
-	if g.reader, err = g.newReader(keys); err != nil {
+	if j.reader, err = j.newReader(keys); err != nil {
 		return err
 	}
-	for _, risk := range g.LineRisks() { // a configuration in JSON has no other warnings
-		g.log.Warn(risk)
+	for _, risk := range j.LineRisks() { // a configuration in JSON has no other warnings
+		j.log.Warn(risk)
 	}
-	return g.provisionLookup()
+	return j.provisionLookup()
 }
 
 // provisionFilters prepares refusals, deny, allow and other_items.
-func (g *Gate) provisionFilters() (err error) {
-	if g.refuser, err = g.newRefuser(); err != nil {
+func (j *Judge) provisionFilters() (err error) {
+	if j.refuser, err = j.newRefuser(); err != nil {
 		return err
 	}
-	g.refuser.AsksToken = g.JWT != nil
-	if err := g.lists.Open(g.app.NamedLists(), g.Deny, g.Allow); err != nil {
+	j.refuser.AsksToken = j.JWT != nil
+	if err := j.lists.Open(j.app.NamedLists(), j.Deny, j.Allow); err != nil {
 		return err
 	}
-	switch g.OtherItems {
+	switch j.OtherItems {
 	case "", "refuse":
 	case "pass":
-		g.app.WantOthers()
+		j.app.WantOthers()
 	default:
-		return fmt.Errorf("other_items %q: there are refuse and pass", g.OtherItems)
+		return fmt.Errorf("other_items %q: there are refuse and pass", j.OtherItems)
 	}
 	return nil
 }
 
 // newRefuser compiles the refusals.
-func (g *Gate) newRefuser() (*refuse.Refuser, error) {
-	for _, style := range g.Refusals {
+func (j *Judge) newRefuser() (*refuse.Refuser, error) {
+	for _, style := range j.Refusals {
 		if slices.Contains(style.Reasons, string(sale.ClosedDoor)) {
 			return nil, errors.New("refuse closed_door: no gate refuses for that reason: write the answer behind `close` in stockgate_guard")
 		}
 	}
-	return refuse.New(g.Refusals)
+	return refuse.New(j.Refusals)
 }
 
-// provisionHolds prepares in-flight slots, and the options of holds unless the gate only
-// checks.
+// provisionHolds prepares in-flight slots, and the options of holds.
 func (g *Gate) provisionHolds() (err error) {
-	if g.MaxInFlight < 0 {
-		return fmt.Errorf("max_in_flight must be positive")
-	}
-	if g.Check && g.MaxInFlight > 0 {
-		g.passing = filters.NewSlots(g.MaxInFlight)
+	if err := g.checkSlots(); err != nil {
+		return err
 	}
 	if err := g.provisionQueue(); err != nil {
 		return err
@@ -90,9 +124,6 @@ func (g *Gate) provisionHolds() (err error) {
 		g.places.Open(g.Queue.Most+g.Queue.AtOnce, g.Queue.AtOnce, g.log)
 	}
 	g.asking = filters.NewSlots(g.MaxInFlight)
-	if g.Check {
-		return nil
-	}
 	if err := g.provisionTimes(); err != nil {
 		return err
 	}
@@ -102,28 +133,33 @@ func (g *Gate) provisionHolds() (err error) {
 	return err
 }
 
-// provisionLimits prepares rates, repeats and the challenge.
-func (g *Gate) provisionLimits(keys []attempt.RateKey) error {
-	if err := errors.Join(g.rates.Open(g.Name, g.Rates, keys), g.rates.OpenRepeats(g.Name, len(g.Ref) > 0, g.Repeats)); err != nil {
+// openLimits prepares the rates and the challenge.
+func (j *Judge) openLimits(keys []attempt.RateKey) error {
+	return errors.Join(j.rates.Open(j.Name, j.Rates, keys), j.challenge.Open(j.Challenge, j.Name, j.OnlyChecks()))
+}
+
+// openServer tells the server about the judge. A judge in shadow refuses nothing there.
+func (j *Judge) openServer(ctx caddy.Context, inShadow bool) error {
+	j.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	j.app.UsesAddress(ctx, j.log, j.Title(), j.addressUses()...)
+	j.routes.Of(j.server)
+	queries, err := guard.QueryPaths(j.AlsoQuery)
+	if err != nil {
 		return err
 	}
-	return g.challenge.Open(g.Challenge, g.Name, g.Check)
+	j.guarded = guard.Gate{Name: j.Name, Check: j.OnlyChecks(), Shadow: inShadow, AlsoQuery: queries, Refuser: j.refuser, Avoidable: guard.AvoidableOn(ctx, j.server)}
+	for _, warning := range j.guarded.Avoidable {
+		j.log.Warn(warning)
+	}
+	return nil
 }
 
 // provisionServer tells the gate's server and its guards about the gate.
 func (g *Gate) provisionServer(ctx caddy.Context) error {
-	g.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
-	g.app.UsesAddress(ctx, g.log, g.Title(), g.addressUses()...)
-	g.printOrder(ctx)
-	g.routes.Of(g.server)
-	queries, err := guard.QueryPaths(g.AlsoQuery)
-	if err != nil {
+	if err := g.openServer(ctx, g.Shadow); err != nil {
 		return err
 	}
-	g.guarded = guard.Gate{Name: g.Name, Check: g.Check, Shadow: g.Shadow, AlsoQuery: queries, Refuser: g.refuser, Avoidable: guard.AvoidableOn(ctx, g.server)}
-	for _, warning := range g.guarded.Avoidable {
-		g.log.Warn(warning)
-	}
+	g.printOrder(ctx)
 	exits, err := guard.ExitPaths(g.ExitsAs)
 	if err != nil {
 		return err
@@ -135,7 +171,7 @@ func (g *Gate) provisionServer(ctx caddy.Context) error {
 		return nil
 	}
 	guard.WatchExits(ctx, g.server)
-	if g.server != nil && !g.Check {
+	if g.server != nil {
 		g.server.RegisterConnContext(forward.WithConn)
 	}
 	return g.provisionFast()
@@ -162,10 +198,10 @@ func (g *Gate) provisionOutcome() (err error) {
 	if err := g.outcomeConflict(); err != nil {
 		return err
 	}
-	if g.rules, err = outcome.Compile(g.Rules, g.Answers, g.mode() == record.ModeBackend || g.Ask != nil); err != nil || g.Ask == nil {
+	if g.outcomes, err = outcome.Compile(g.Rules, g.Answers, g.mode() == record.ModeBackend || g.Ask != nil); err != nil || g.Ask == nil {
 		return err
 	}
-	g.rules.Otherwise = outcome.InDoubt
+	g.outcomes.Otherwise = outcome.InDoubt
 	g.asksLater = filters.NewSlots(maxAsksLater)
 	if g.ask, err = g.Ask.Compile(); err != nil {
 		return err
@@ -202,7 +238,7 @@ func (g *Gate) outcomeConflict() error {
 // graphQLConflict reports a gate that takes the status of a GraphQL server for its decision:
 // it is 200 where the shop refuses too, and unsold units would be confirmed.
 func (g *Gate) graphQLConflict() error {
-	if len(g.GraphQL) == 0 || g.Check {
+	if len(g.GraphQL) == 0 {
 		return nil
 	}
 	for _, r := range g.Rules {

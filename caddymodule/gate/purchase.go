@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/session"
 	"github.com/stockgate/stockgate/edge"
@@ -15,56 +16,79 @@ import (
 	"github.com/stockgate/stockgate/scope"
 )
 
-// purchase is an attempt on its way through the gate, and what is known of it so far.
+// purchase is an attempt on its way through the gate, and what is known of it so far: one struct for
+// each stage.
 type purchase struct {
-	repl *caddy.Replacer
-	out  http.Header // the answer's
+	visit
+	sent
+	cart
+	judged
+	order
+}
+
+// visit is known when the request comes.
+type visit struct {
+	purpose purpose
+	repl    *caddy.Replacer
+	out     http.Header // the answer's
 	// clean: the request has no header that a gate removes.
 	clean bool
-	// dryRun: an operator asks what would happen. Nothing may be counted or charged.
-	dryRun bool
+	// began is when the request came to the gate.
+	began time.Time
 	// asOf is when the order was read before; zero: it is read for the first time, and its bearer token
 	// must be valid now.
 	asOf time.Time
+	// texts are the values of a request in shadow that only Caddy's replacer knows.
+	texts map[string]string
+}
+
+// purpose is what an attempt is judged for.
+type purpose uint8
+
+const (
+	serving  purpose = iota // its client gets the answer
+	watching                // it is in shadow: the shop has answered, and only rates count it
+	trying                  // an operator asks what would happen: nothing counts it
+)
+
+// dryRun reports whether nothing may come of the attempt.
+func (v *visit) dryRun() bool { return v.purpose != serving }
+
+// sent is what the request alone says.
+type sent struct {
 	// scope says whether the request is an attempt at all. If it is not, nothing of the
 	// following is known.
 	scope scope.Verdict
 	// operation has the arguments of an attempt by GraphQL.
 	operation scope.Result
-	// began is when the request came to the gate.
-	began time.Time
-	// shadow: it is a dry run of a request in shadow, for which rates count. texts are its
-	// values that only Caddy's replacer knows.
-	shadow bool
-	texts  map[string]string
-
-	body    []byte
-	attempt *sale.Attempt
-	room    sale.Attempt // of attempt, unless it is elsewhere
-	// unlisted: no sale lists an item of the attempt, and the gate lets such attempts pass.
-	unlisted bool
-	runtime  *edgeruntime.Runtime
-	listing  *edge.Listing
-	lines    []sale.Line
-
+	body      []byte
+	// claims are those of the buyer's token; nil: no question needs them.
+	claims []byte
+	// reading is for the cart; nil: the request says all.
+	reading *attempt.Reading
 	// keys are the credentials of the attempt's session; turn is what it has while it is the
 	// only one of its session.
 	keys []session.Key
 	turn *session.Turn
-	// claims are those of the buyer's token, and cart is what the shop said about the cart; nil:
-	// no question needs them.
-	claims, cart []byte
-	// lookedUp is how long the lookup of the cart took that the shop has answered; 0: there is
-	// none. unread is why that answer does not say what is in the cart; empty: it does.
-	lookedUp time.Duration
-	unread   string
-	// early: the lists, the rates and the challenge have judged it, before the lookup.
-	early bool
-	// remembered: the lookup's answer is one that the edge remembers; anew: it must not be.
-	remembered, anew bool
+}
 
-	// unasked: Redis could not be asked whether the attempt is a repeat.
-	unasked bool
+// cart is what the attempt is about.
+type cart struct {
+	attempt *sale.Attempt // before the cart is read, without lines
+	room    sale.Attempt  // of attempt, unless it is elsewhere
+	// document is what the shop said about the cart; nil: it was not asked.
+	document []byte
+	// remembered: the edge remembers the document.
+	remembered bool
+}
+
+// judged is what the rules have found.
+type judged struct {
+	runtime *edgeruntime.Runtime // nil: the edge cannot sell
+	listing *edge.Listing
+	lines   []sale.Line
+	// unlisted: no sale lists an item of the attempt, and the gate lets such attempts pass.
+	unlisted bool
 	// unbound is a sale in which Redis has no reservation for the attempt; nil: none.
 	unbound *edge.Listing
 	// inPlaceOf is the hold of the same ref, in the sale heldIn, whose place the attempt takes;
@@ -78,16 +102,20 @@ type purchase struct {
 	// is to hear the answer itself. place is where that order is.
 	ticket string
 	place  queue.Place
-	// waiter is told the turn of the attempt's order; nil: it does not wait.
-	waiter *queue.Waiter
-	// try is with which turn the order was sent; 0: at once.
-	try int64
 	// ask is the permission to ask Redis about units that are remembered to be gone; nil:
 	// none is needed.
 	ask *edge.Ask
 }
 
-// named says whether the attempt has an idempotency key or a ref, and so may repeat an
+// order is an attempt whose stock is held.
+type order struct {
+	// waiter is told the turn of the order; nil: it does not wait.
+	waiter *queue.Waiter
+	// try is with which turn the order was sent; 0: at once.
+	try int64
+}
+
+// named reports whether the attempt has an idempotency key or a ref, and so may repeat an
 // earlier one.
 func (p *purchase) named() bool { return p.attempt.Key != "" || p.attempt.Ref != "" }
 
@@ -98,9 +126,6 @@ func (p *purchase) swapped() string {
 	}
 	return p.inPlaceOf
 }
-
-// rates says whether the attempt counts for the gate's rates.
-func (p *purchase) rates() bool { return !p.dryRun || p.shadow }
 
 // saleID returns the id of the attempt's sale, empty if none was found.
 func (p *purchase) saleID() string {

@@ -30,9 +30,6 @@ func (g *Gate) provisionQueue() (err error) {
 	if g.Queue == nil {
 		return nil
 	}
-	if g.Check {
-		return errors.New("queue: a gate that only checks sends no orders: give the queue to the gate that reserves")
-	}
 	err = waiting.Conflict(map[string]bool{
 		"lookup": g.Lookup != nil, "outcome ask": g.Ask != nil, "one_at_a_time": g.OneAtATime != nil, "continue": g.Continue, "shadow": g.Shadow,
 		"max_in_flight": g.MaxInFlight > 0,
@@ -54,9 +51,6 @@ func (g *Gate) provisionQueue() (err error) {
 	}
 	return nil
 }
-
-// answered says whether the client gets an answer that is there already.
-func (p *purchase) answered() bool { return p.stored != nil || p.ticket != "" }
 
 // enqueue reserves stock for an order that waits where others do.
 func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *purchase, id string, options edge.HoldOptions) (reservation.Hold, *sale.Refusal, error) {
@@ -104,9 +98,9 @@ func (g *Gate) pack(r *http.Request, p *purchase, id string) ([]byte, error) {
 	return p.runtime.Queue().Pack(p.saleID(), id, o)
 }
 
-// await waits for the order's turn. Without a forwarding, the client is told where the order
+// await waits for the order's turn. When the client has waited long enough, it is told where the order
 // stands, or that it left the line.
-func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hold reservation.Hold) (*forward.Forwarding, time.Duration, *sale.Refusal) {
+func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hold reservation.Hold) takeoff {
 	w, q := p.waiter, p.runtime.Queue()
 	p.waiter = nil
 	defer w.Leave()
@@ -117,7 +111,7 @@ func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hol
 		select {
 		case t := <-w.Turn:
 			if t.Try == 0 {
-				return nil, 0, g.hasLeft(ctx, p, hold.ID)
+				return g.hasLeft(ctx, p, hold.ID)
 			}
 			asked := time.Now()
 			sent, err := q.Send(ctx, t, g.holdOptions.HoldFor, g.holdOptions.Margin, g.mode())
@@ -134,13 +128,13 @@ func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hol
 			sent.Lines, sent.Ref, sent.Shadow = hold.Lines, hold.Ref, hold.Shadow
 			return g.forwarding(r, p, pl, sent, asked)
 		case <-timer.C:
-			return nil, 0, g.tell(ctx, p, hold.ID)
+			return g.tells(ctx, p, hold.ID)
 		case <-r.Context().Done():
 			// nothing leads the client back to its order, unless it has a key
 			if p.attempt.Key == "" && q.Cancel(ctx, p.saleID(), hold.ID, "its client left") == nil {
-				return nil, 0, refuseLeft
+				return refused(refuseLeft)
 			}
-			return nil, 0, g.tell(ctx, p, hold.ID) // it may have closed only its own side, and the order goes on
+			return g.tells(ctx, p, hold.ID) // it may have closed only its own side, and the order goes on
 		}
 	}
 }
@@ -160,6 +154,14 @@ func (g *Gate) tell(ctx context.Context, p *purchase, id string) *sale.Refusal {
 	return nil
 }
 
+// tells is tell for an order that does not go to the shop now.
+func (g *Gate) tells(ctx context.Context, p *purchase, id string) takeoff {
+	if no := g.tell(ctx, p, id); no != nil {
+		return refused(no)
+	}
+	return takeoff{way: isQueued}
+}
+
 // again202 tells the client of a repeat where the order of its key stands.
 func (g *Gate) again202(r *http.Request, p *purchase, b *reservation.Bound) *sale.Refusal {
 	if no := g.tell(context.WithoutCancel(r.Context()), p, b.ID); no != nil {
@@ -171,12 +173,12 @@ func (g *Gate) again202(r *http.Request, p *purchase, b *reservation.Bound) *sal
 
 // hasLeft is the answer about an order that is not in the line any more: a refusal where it was
 // released, else its place.
-func (g *Gate) hasLeft(ctx context.Context, p *purchase, id string) *sale.Refusal {
+func (g *Gate) hasLeft(ctx context.Context, p *purchase, id string) takeoff {
 	place, err := p.runtime.Queue().Place(ctx, p.saleID(), id)
 	if err == nil && !place.Sent && (place.State == record.Released || place.State == record.Expired) {
-		return refuse.NotSent
+		return refused(refuse.NotSent)
 	}
-	return g.tell(ctx, p, id) // another edge may have sent it, and the shop may have refused it
+	return g.tells(ctx, p, id) // another edge may have sent it, and the shop may have refused it
 }
 
 // accept answers 202 with the place of the order.
@@ -187,7 +189,7 @@ func (g *Gate) accept(w http.ResponseWriter, r *http.Request, p *purchase) error
 }
 
 // putOff lets an order wait again that the shop wants later.
-func (g *Gate) putOff(r *http.Request, p *purchase, pl *forward.InFlightSlot, f *forward.Forwarding) (*forward.Forwarding, time.Duration, *sale.Refusal) {
+func (g *Gate) putOff(r *http.Request, p *purchase, pl *forward.InFlightSlot, f *forward.Forwarding) takeoff {
 	ctx, id, q := context.WithoutCancel(r.Context()), f.Hold.ID, p.runtime.Queue()
 	packed, err := g.pack(r, p, id)
 	if err == nil {
@@ -203,9 +205,9 @@ func (g *Gate) putOff(r *http.Request, p *purchase, pl *forward.InFlightSlot, f 
 		p.waiter = nil
 	}
 	if g.putOffTooOften(ctx, p.runtime, p.saleID(), id, err) {
-		return nil, 0, refuse.NotSent
+		return refused(refuse.NotSent)
 	}
-	return nil, 0, g.tell(ctx, p, id)
+	return g.tells(ctx, p, id)
 }
 
 // putOffTooOften releases an order that the shop has put off as often as it may, and says

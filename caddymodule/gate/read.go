@@ -9,29 +9,29 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/attempt"
-	"github.com/stockgate/stockgate/bearer"
+	"github.com/stockgate/stockgate/caddymodule/internal/span"
 	"github.com/stockgate/stockgate/caddymodule/operation"
 	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/scope"
 )
 
-func (g *Gate) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
-	if g.Body != "" && g.Body != "checked" && g.Body != "ignored" {
-		return nil, fmt.Errorf("body %q: there are checked and ignored", g.Body)
+func (j *Judge) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
+	if j.Body != "" && j.Body != "checked" && j.Body != "ignored" {
+		return nil, fmt.Errorf("body %q: there are checked and ignored", j.Body)
 	}
-	if g.RefShared && len(g.Ref) == 0 {
+	if j.RefShared && len(j.Ref) == 0 {
 		return nil, errors.New("ref_shared is given, and no ref")
 	}
-	if g.Continue && (len(g.Ref) == 0 || g.RefShared || len(g.Idempotency) > 0) {
+	if j.Continue && (len(j.Ref) == 0 || j.RefShared || len(j.Idempotency) > 0) {
 		return nil, errors.New("continue needs a `ref` that is not shared, and no `idempotency`: the ref names the hold that goes on")
 	}
-	spec := attempt.Spec{MaxBody: g.MaxBody, BodyIgnored: g.Body == "ignored", RefShared: g.RefShared, Rates: rates, Anonymous: g.Check, Identities: make(map[string]attempt.Values)}
-	if g.JWT != nil {
-		spec.Bearer = &attempt.Bearer{Cookie: g.JWT.Cookie}
+	spec := attempt.Spec{MaxBody: j.MaxBody, BodyIgnored: j.Body == "ignored", RefShared: j.RefShared, Rates: rates, Anonymous: j.OnlyChecks(), Identities: make(map[string]attempt.Values)}
+	if j.JWT != nil {
+		spec.Bearer = &attempt.Bearer{Cookie: j.JWT.Cookie}
 	}
 	compile := func(name string, into *attempt.Values, exprs []string) error {
 		values, err := attempt.CompileAll(exprs...)
@@ -41,44 +41,142 @@ func (g *Gate) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 		*into = values
 		return nil
 	}
-	if at := slices.IndexFunc(g.expressions(), operation.ByClient); at >= 0 && len(g.GraphQL) == 0 {
-		return nil, fmt.Errorf("%s: it is an argument of an operation: name the field that has it, such as `graphql addItemsToOrder`", g.expressions()[at])
+	if at := slices.IndexFunc(j.expressions(), operation.ByClient); at >= 0 && len(j.GraphQL) == 0 {
+		return nil, fmt.Errorf("%s: it is an argument of an operation: name the field that has it, such as `graphql addItemsToOrder`", j.expressions()[at])
 	}
-	err := errors.Join(compile("sale", &spec.Sale, g.Sale), compile("buyer", &spec.Buyer, g.Buyer), compile("region", &spec.Region, g.Region),
-		compile("ref", &spec.Ref, g.Ref), compile("idempotency", &spec.Key, g.Idempotency))
-	for kind, exprs := range g.Identities {
+	err := errors.Join(compile("sale", &spec.Sale, j.Sale), compile("buyer", &spec.Buyer, j.Buyer), compile("region", &spec.Region, j.Region),
+		compile("ref", &spec.Ref, j.Ref), compile("idempotency", &spec.Key, j.Idempotency))
+	for kind, exprs := range j.Identities {
 		var values attempt.Values
 		err = errors.Join(err, compile("identity "+kind, &values, exprs))
 		spec.Identities[kind] = values
 	}
-	err = errors.Join(err, g.compileLines(&spec))
+	err = errors.Join(err, j.compileLines(&spec))
 	if err != nil {
 		return nil, err
 	}
 	return attempt.NewReader(spec)
 }
 
+// inScope finds out whether the request is an attempt. It refuses an unclear one.
+func (j *Judge) inScope(r *http.Request, p *purchase) (no *sale.Refusal, err error) {
+	if j.onlyTurns() {
+		p.scope = scope.Other
+		no, _ = j.takeTurn(r, p)
+		return no, nil
+	}
+	if j.scope == nil {
+		p.scope = scope.Attempt
+		return nil, nil
+	}
+	body, no, err := j.reader.ReadBody(r)
+	if err != nil || no != nil {
+		return no, err
+	}
+	found := j.scope.Judge(r, body)
+	switch p.scope = found.Verdict; found.Verdict {
+	case scope.Attempt:
+		p.operation = found
+		operation.Publish(p.repl, found)
+	case scope.Unclear:
+		if !p.dryRun() {
+			operation.CountUnclear(found.Cause)
+		}
+		return &sale.Refusal{Reason: sale.Malformed, Detail: found.Cause.Detail()}, nil
+	case scope.Other:
+		if found.Mutates {
+			no, _ = j.takeTurn(r, p)
+		}
+	}
+	return no, nil
+}
+
+// read reads the body and the attempt in it. With a lookup, the rules that need no cart judge the attempt before the shop is asked.
+func (j *Judge) read(r *http.Request, p *purchase) (*sale.Refusal, error) {
+	_, reading := span.Start(r.Context(), span.Read)
+	defer reading.End()
+	no, err := j.readRequest(r, p)
+	if err == nil && no == nil && j.lookup != nil {
+		if no = j.walk(r, p, j.rules.beforeLookup); no == nil {
+			no = j.readCart(r, p, j.recallCart(r, p))
+		}
+	}
+	return j.haveRead(p, no), err
+}
+
+// readAgain reads the attempt with the cart that the shop has now.
+func (j *Judge) readAgain(r *http.Request, p *purchase) *sale.Refusal {
+	_, reading := span.Start(r.Context(), span.Read)
+	defer reading.End()
+	return j.haveRead(p, j.readCart(r, p, nil))
+}
+
+// readRequest reads what the request says.
+func (j *Judge) readRequest(r *http.Request, p *purchase) (*sale.Refusal, error) {
+	if no := j.reader.Check(r); no != nil {
+		return no, nil
+	}
+	if !j.OnlyChecks() && !p.clean { // else the request goes on as it came
+		attempt.StripMethodOverride(r.Header)
+	}
+	body, no, err := j.reader.ReadBody(r)
+	if err != nil || no != nil {
+		return no, err
+	}
+	p.body, p.attempt = body, &p.room
+	env := j.env(r, p)
+	if j.lookup == nil {
+		p.room, no = j.reader.Read(r, body, env)
+		if j.OnlyChecks() && j.passesOthers() && env.Argument != nil {
+			j.dropUnlisted(p.attempt)
+		}
+		return no, nil
+	}
+	if p.reading, no = j.reader.ReadRequest(r, body, env); no == nil {
+		p.room = p.reading.Early
+	}
+	return no, nil
+}
+
 // env returns what a request's surroundings say. A dry run counts nothing.
-func (g *Gate) env(r *http.Request, repl *caddy.Replacer, trial bool) attempt.Env {
+func (j *Judge) env(r *http.Request, p *purchase) attempt.Env {
 	env := attempt.Env{}
-	needs := g.reader.Needs()
+	needs := j.reader.Needs()
 	if needs.Has(attempt.NeedIP | attempt.NeedJWT) {
 		env.ClientIP, _ = caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	}
-	if needs.Has(attempt.NeedReplace) {
-		env.Replace = func(text string) string { return repl.ReplaceAll(text, "") }
+	switch {
+	case !needs.Has(attempt.NeedReplace):
+	case p.purpose == watching:
+		env.Replace = func(text string) string { return p.texts[text] }
+	default:
+		env.Replace = func(text string) string { return p.repl.ReplaceAll(text, "") }
 	}
 	if needs.Has(attempt.NeedJWT) {
 		ip := env.ClientIP
-		env.Claims = func(token string) ([]byte, *sale.Refusal) {
-			var limit bearer.Limit
-			if !trial {
-				limit = g.bearer.LimitFor(ip, time.Now())
+		env.Claims = func(token string) (claims []byte, no *sale.Refusal) {
+			claims, no = j.claims(r, p, ip, token)
+			if j.lookup != nil {
+				p.claims = claims
 			}
-			return g.bearer.ClaimsOf(r.Context(), token, limit)
+			return claims, no
 		}
 	}
+	if needs.Has(attempt.NeedArgument) {
+		env.Argument = p.operation.List
+	}
 	return env
+}
+
+// claims verifies the buyer's token, and counts those of a client that are forged.
+func (j *Judge) claims(r *http.Request, p *purchase, ip, token string) ([]byte, *sale.Refusal) {
+	switch {
+	case !p.asOf.IsZero():
+		return j.bearer.ClaimsAt(r.Context(), token, nil, p.asOf)
+	case p.dryRun():
+		return j.bearer.ClaimsOf(r.Context(), token, nil)
+	}
+	return j.bearer.ClaimsOf(r.Context(), token, j.bearer.LimitFor(ip, time.Now()))
 }
 
 // silentAfter is the number of attempts without a value after which a gate says that its
@@ -108,17 +206,26 @@ func (s *silence) note(lacks bool) bool {
 	return !s.settled.Swap(true)
 }
 
-// notice says once that the buyer, or a quantity that the gate names, is never there.
-func (g *Gate) notice(p *purchase) {
-	if p.dryRun && !p.shadow {
+// haveRead says in the log, once, that the buyer, or a quantity that the gate names, is never there. no is
+// the refusal of the attempt that was read.
+func (j *Judge) haveRead(p *purchase, no *sale.Refusal) *sale.Refusal {
+	if no == nil || no.Reason == sale.NoBuyer {
+		j.notice(p)
+	}
+	return no
+}
+
+// notice logs values that no attempt has.
+func (j *Judge) notice(p *purchase) {
+	if p.purpose == trying {
 		return
 	}
-	if len(g.Buyer) > 0 && g.noBuyer.note(p.attempt.Buyer == "") {
-		g.log.Warn("the buyer was empty in all 200 attempts: does the shop send it there, and does an authentication run before the gate?",
-			zap.String("buyer", strings.Join(g.Buyer, " ")))
+	if len(j.Buyer) > 0 && j.noBuyer.note(p.attempt.Buyer == "") {
+		j.log.Warn("the buyer was empty in all 200 attempts: does the shop send it there, and does an authentication run before the gate?",
+			zap.String("buyer", strings.Join(j.Buyer, " ")))
 	}
-	if len(p.attempt.Lines) > 0 && g.noQuantity.note(p.attempt.AssumedOne) {
-		g.log.Warn("a quantity that the gate names was absent in all 200 attempts, and one unit was reserved for each line: if the shop reads the quantity elsewhere, it sells more than is reserved",
-			zap.String("quantity", g.quantities()))
+	if len(p.attempt.Lines) > 0 && j.noQuantity.note(p.attempt.AssumedOne) {
+		j.log.Warn("a quantity that the gate names was absent in all 200 attempts, and one unit was reserved for each line: if the shop reads the quantity elsewhere, it sells more than is reserved",
+			zap.String("quantity", j.quantities()))
 	}
 }

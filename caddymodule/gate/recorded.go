@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/outcome"
 	"github.com/stockgate/stockgate/queue"
 	"github.com/stockgate/stockgate/record"
@@ -18,8 +17,8 @@ import (
 
 // unlike reads an order's request as the gate reads it now. It returns what is not as it was when stock
 // was held for it, empty: nothing. known is false if that cannot be found out now.
-func (g *Gate) unlike(r *http.Request, d *edgeruntime.Runtime, made *purchase, saleID string, o *queue.Order) (what string, known bool) {
-	p := &purchase{began: made.began, repl: made.repl, out: make(http.Header), runtime: d, dryRun: true, asOf: o.At}
+func (g *Gate) unlike(r *http.Request, made *purchase, saleID string, o *queue.Order) (what string, known bool) {
+	p := &purchase{visit: visit{purpose: trying, began: made.began, repl: made.repl, out: make(http.Header), asOf: o.At}}
 	no, err := g.inScope(r, p)
 	if no == nil && err == nil && p.scope == scope.Attempt {
 		no, err = g.read(r, p)
@@ -63,7 +62,7 @@ type verdicts struct {
 
 // verdictsOf are those of an order: its mode was recorded with it.
 func (g *Gate) verdictsOf(o *queue.Order) verdicts {
-	v := verdicts{mode: g.mode(), rules: g.rules, holdFor: g.holdOptions.HoldFor, margin: g.holdOptions.Margin}
+	v := verdicts{mode: g.mode(), rules: g.outcomes, holdFor: g.holdOptions.HoldFor, margin: g.holdOptions.Margin}
 	if o.Mode == "" || o.Mode == v.mode {
 		return v
 	}

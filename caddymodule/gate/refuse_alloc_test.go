@@ -51,7 +51,7 @@ func TestRefusalsDoNotAllocate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := &Gate{refuser: f}
+		g := &Judge{refuser: f}
 		for _, kind := range sale.Kinds {
 			for name, no := range map[string]*sale.Refusal{
 				"plain":  {Reason: kind.Reason},
@@ -81,7 +81,7 @@ func BenchmarkRefuseSoldOut(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	g := &Gate{refuser: f}
+	g := &Judge{refuser: f}
 	r := httptest.NewRequest("POST", "/api/order", nil)
 	r = inCaddy(r)
 	w := &plainWriter{header: make(http.Header)}

@@ -15,7 +15,6 @@ import (
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
-	"github.com/stockgate/stockgate/shard"
 )
 
 const (
@@ -24,26 +23,27 @@ const (
 	inDoubtWait = 10
 )
 
-// repeats looks for what an earlier attempt with the same idempotency key or ref has left.
-// Only the edge's own lists and rates judge an attempt before that: a buyer who has bought
-// must not get the answer that the sale has ended. Redis is asked only if something may be
-// bound, as far as the edge has read.
-func (g *Gate) repeats(r *http.Request, p *purchase) *sale.Refusal {
-	if !p.named() {
-		return nil
-	}
-	if p.runtime = g.openRuntime(r, p.dryRun); p.runtime == nil {
-		p.unasked = true
-		return nil
-	}
+// repeats looks for what an earlier attempt with the same idempotency key or ref has left. Redis is
+// asked only if something may be bound, as far as the edge has read.
+func (g *Gate) repeats(r *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
 	for _, l := range candidates(p.runtime.Catalogue(), p.attempt) {
 		if p.runtime.MayRepeat(l, p.attempt) {
 			if no := g.lookUp(r, p, l); no != nil || p.bound != nil {
-				return no
+				return no, true
 			}
 		}
 	}
-	return nil
+	return nil, false
+}
+
+// unlessRepeat is the refusal of an attempt, unless it has the answer of an earlier one.
+func (g *Gate) unlessRepeat(r *http.Request, p *purchase, no *sale.Refusal) *sale.Refusal {
+	if earlier := g.repeatsUnread(r, p, no); earlier != nil || p.bound != nil {
+		delete(p.out, refuse.RateLimitHeader)
+		delete(p.out, refuse.RatePolicyHeader)
+		return earlier
+	}
+	return no
 }
 
 // repeatsUnread looks again before the attempt is refused for another reason: another edge
@@ -53,15 +53,11 @@ func (g *Gate) repeatsUnread(r *http.Request, p *purchase, no *sale.Refusal) *sa
 	if !p.named() || no.Reason == sale.Unavailable {
 		return nil
 	}
-	d := p.runtime
-	if d == nil {
-		d = g.app.Runtime() // unlisted items were never reserved
-	}
-	if d == nil {
-		return refuse.Unavailable
-	}
-	for _, l := range candidates(d.Catalogue(), p.attempt) {
-		switch isNew, err := p.surelyNew(l); {
+	for _, l := range candidates(p.runtime.Catalogue(), p.attempt) {
+		if p.unbound == l {
+			continue // it has no reservation there
+		}
+		switch isNew, err := p.runtime.SurelyNew(l, p.attempt); {
 		case err != nil:
 			return refuse.Unavailable
 		case isNew:
@@ -72,17 +68,6 @@ func (g *Gate) repeatsUnread(r *http.Request, p *purchase, no *sale.Refusal) *sa
 		}
 	}
 	return nil
-}
-
-// surelyNew says that the attempt has no reservation in a sale.
-func (p *purchase) surelyNew(l *edge.Listing) (bool, error) {
-	switch {
-	case p.runtime == nil:
-		return false, shard.ErrUnavailable
-	case p.unbound == l:
-		return true, nil
-	}
-	return p.runtime.SurelyNew(l, p.attempt)
 }
 
 // lookUp asks Redis whether the attempt is a repeat in a sale. It has a bound of its own,
@@ -214,9 +199,9 @@ func (g *Gate) replay(w http.ResponseWriter, r *http.Request, p *purchase) error
 // way, with the token of its reservation and a new expiry time. Nothing is reserved or
 // charged. The number of repeats is bounded for each reservation, because each one costs
 // the shop work.
-func (g *Gate) again(r *http.Request, p *purchase, pl *forward.InFlightSlot) (*forward.Forwarding, time.Duration, *sale.Refusal) {
+func (g *Gate) again(r *http.Request, p *purchase, pl *forward.InFlightSlot) takeoff {
 	if no := g.rates.TakeRepeat(p.out, p.bound.ID, time.Now()); no != nil {
-		return nil, 0, no
+		return refused(no)
 	}
 	now := p.listing.Now()
 	hold := reservation.Hold{
@@ -225,9 +210,9 @@ func (g *Gate) again(r *http.Request, p *purchase, pl *forward.InFlightSlot) (*f
 	}
 	signed, err := g.sign(p, &hold)
 	if err != nil {
-		return nil, 0, refuse.Unavailable
+		return refused(refuse.Unavailable)
 	}
 	p.publish(r, "repeated", hold.ID)
-	f := &forward.Forwarding{Rules: g.rules, Log: g.log, Slot: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl, Again: true}
-	return f, g.timeToForward(&hold, time.Now()), nil
+	f := &forward.Forwarding{Rules: g.outcomes, Log: g.log, Slot: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl, Again: true}
+	return takeoff{way: isForwarded, forwarding: f, timeout: g.timeToForward(&hold, time.Now())}
 }

@@ -2,6 +2,7 @@ package gate
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -77,65 +78,78 @@ func (g *Gate) provisionTimes() error {
 	return nil
 }
 
+// takeoff is what becomes of an attempt that the rules let pass.
+type takeoff struct {
+	way way
+	// forwarding is the way to the shop, which may take so long.
+	forwarding *forward.Forwarding
+	timeout    time.Duration
+	refusal    *sale.Refusal
+}
+
+type way uint8
+
+const (
+	isRefused   way = iota
+	isForwarded     // the shop is asked
+	isReplayed      // the client gets what the shop answered to it before
+	isQueued        // the client gets its ticket
+)
+
+func refused(no *sale.Refusal) takeoff { return takeoff{way: isRefused, refusal: no} }
+
 // sell reserves and forwards an attempt; an order that is sold already is only forwarded.
 func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *purchase) error {
 	pl := new(forward.InFlightSlot)
 	defer pl.GiveBack()
-	f, timeout, no := g.takeOff(r, p, pl)
-	for f != nil {
+	t := g.takeOff(r, p, pl)
+	for t.way == isForwarded {
+		f := t.forwarding
 		g.carts.Forget(p.keys)
 		if p.turn != nil {
 			f.Ended = p.turn.End
 		}
-		if err := f.Forward(w, r, next, timeout); f.PutOff == nil {
+		if err := f.Forward(w, r, next, t.timeout); f.PutOff == nil {
 			return f.AnswerDoubt(w, g.server, err)
 		}
-		f, timeout, no = g.putOff(r, p, pl, f)
+		t = g.putOff(r, p, pl, f)
 	}
 	pl.GiveBack() // before writing, because the client may be slow
-	switch no {
-	case nil:
-		if p.ticket != "" {
-			return g.accept(w, r, p)
-		}
+	switch {
+	case t.way == isQueued:
+		return g.accept(w, r, p)
+	case t.way == isReplayed:
 		return g.replay(w, r, p)
-	case refuseLeft: // counted as released
-		return reply.Refuse(g.refuser, w, r, no)
+	case t.refusal == refuseLeft: // counted as released
+		return reply.Refuse(g.refuser, w, r, t.refusal)
 	}
-	return g.refuse(w, r, p.saleID(), p.began, no)
+	return g.refuse(w, r, p.saleID(), p.began, t.refusal)
 }
 
-// takeOff takes an in-flight slot for the attempt and holds its stock. Without a
-// forwarding, the attempt is refused or the shop has answered it already.
-func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (f *forward.Forwarding, timeout time.Duration, no *sale.Refusal) {
+// takeOff takes an in-flight slot for the attempt and holds its stock.
+func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) takeoff {
 	defer p.ask.End()
-	if no = g.fits(p); no != nil {
-		return nil, 0, no
-	}
-	if no = pl.Take(&g.places, p.runtime, singleKey(p)); no != nil {
-		return nil, 0, g.withoutSlot(r, p, no)
+	if no := pl.Take(&g.places, p.runtime, singleKey(p)); no != nil {
+		return g.withoutSlot(r, p, no)
 	}
 	if p.bound != nil {
-		return g.again(r, p, pl)
+		return g.repeat(r, p, pl)
 	}
 	asked := time.Now()
 	hold, no, err := g.reserve(r, p, pl.Key)
 	if no == refusePending && p.named() {
 		// another attempt of the buyer is in flight; this one may be done already
-		if no = g.repeatsUnread(r, p, refusePending); no == nil && p.bound == nil {
-			no = refusePending
+		if no = g.repeatsUnread(r, p, refusePending); no == nil && p.bound != nil {
+			return g.repeat(r, p, pl)
 		}
-		if no != nil || p.answered() {
-			return nil, 0, no
-		}
-		return g.again(r, p, pl)
+		return refused(cmp.Or(no, refusePending))
 	}
 	if b, bound := errors.AsType[*reservation.Bound](err); bound {
-		if no = g.judgeBound(r, p, b); no != nil || p.answered() {
-			return nil, 0, no
+		if no = g.judgeBound(r, p, b); no != nil {
+			return refused(no)
 		}
 		if p.bound != nil {
-			return g.again(r, p, pl)
+			return g.repeat(r, p, pl)
 		}
 		if hold, no, err = g.reserve(r, p, pl.Key); no == nil && errors.As(err, new(*reservation.Bound)) {
 			no = refusePending
@@ -143,12 +157,12 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (
 	}
 	switch {
 	case no != nil:
-		return nil, 0, no
+		return refused(no)
 	case err != nil:
 		if c := g.log.Check(zap.DebugLevel, "redis gave no answer to an attempt"); c != nil {
 			c.Write(zap.Error(err))
 		}
-		return nil, 0, refuse.Unavailable
+		return refused(refuse.Unavailable)
 	}
 	if p.waiter != nil {
 		return g.await(r, p, pl, hold)
@@ -157,26 +171,26 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) (
 	// client may have closed only its own side: it still gets an answer.
 	if r.Context().Err() != nil {
 		g.unsent(r, p, hold)
-		return nil, 0, refuseLeft
+		return refused(refuseLeft)
 	}
 	return g.forwarding(r, p, pl, hold, asked)
 }
 
 // forwarding prepares an attempt that has stock for the shop. One that comes too late for its token
 // is released.
-func (g *Gate) forwarding(r *http.Request, p *purchase, pl *forward.InFlightSlot, hold reservation.Hold, asked time.Time) (f *forward.Forwarding, timeout time.Duration, no *sale.Refusal) {
-	timeout = g.timeToForward(&hold, asked)
+func (g *Gate) forwarding(r *http.Request, p *purchase, pl *forward.InFlightSlot, hold reservation.Hold, asked time.Time) takeoff {
+	timeout := g.timeToForward(&hold, asked)
 	if timeout <= 0 {
 		g.unsent(r, p, hold)
-		return nil, 0, refuse.Unavailable
+		return refused(refuse.Unavailable)
 	}
 	signed, err := g.sign(p, &hold)
 	if err != nil {
 		g.unsent(r, p, hold)
-		return nil, 0, refuseTooLong
+		return refused(refuseTooLong)
 	}
 	p.publish(r, "reserved", hold.ID)
-	f = &forward.Forwarding{Rules: g.rules, Log: g.log, Slot: pl, Began: p.began, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
+	f := &forward.Forwarding{Rules: g.outcomes, Log: g.log, Slot: pl, Began: p.began, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
 	if g.ask != nil {
 		f.Asker = g.newAsking(r, p, &f.Hold, asked)
 	}
@@ -192,31 +206,51 @@ func (g *Gate) forwarding(r *http.Request, p *purchase, pl *forward.InFlightSlot
 		}
 		f.Ended = func() { p.runtime.Queue().Freed(hold.Sale) }
 	}
-	return f, timeout, nil
+	return takeoff{way: isForwarded, forwarding: f, timeout: timeout}
 }
 
 // withoutSlot decides on an attempt without an in-flight slot: a buyer who has bought must
-// not get the refusal busy. Nil: the stored answer.
-func (g *Gate) withoutSlot(r *http.Request, p *purchase, no *sale.Refusal) *sale.Refusal {
+// not get the refusal busy.
+func (g *Gate) withoutSlot(r *http.Request, p *purchase, no *sale.Refusal) takeoff {
 	repeat := g.Queue != nil && no == refuse.Duplicate && p.attempt.Key != "" // its order may wait
 	if no.Reason != sale.Busy && !repeat || p.bound != nil {
-		return no
+		return refused(no)
 	}
 	p.ask.End() // it does not reserve
-	if earlier := g.repeatsUnread(r, p, no); earlier != nil || p.answered() {
-		return earlier
+	if earlier := g.repeatsUnread(r, p, no); earlier != nil {
+		return refused(earlier)
 	}
-	return no
+	if t, answered := p.answer(); answered {
+		return t
+	}
+	return refused(no)
 }
 
-// fits refuses an order whose token would be too large, before its stock is held.
-func (g *Gate) fits(p *purchase) *sale.Refusal {
-	if p.bound == nil && !g.app.Signer().Fits(token.Claims{
-		Subject: p.attempt.Buyer, Sale: p.saleID(), Ref: p.attempt.Ref, Lines: p.lines,
-	}) {
-		return refuseTooLong
+// repeat gives an attempt what its earlier order got, or forwards that once more.
+func (g *Gate) repeat(r *http.Request, p *purchase, pl *forward.InFlightSlot) takeoff {
+	if t, answered := p.answer(); answered {
+		return t
 	}
-	return nil
+	return g.again(r, p, pl)
+}
+
+// answer is the answer to an attempt's earlier order, if there is one.
+func (p *purchase) answer() (t takeoff, answered bool) {
+	switch {
+	case p.ticket != "":
+		return takeoff{way: isQueued}, true
+	case p.stored != nil:
+		return takeoff{way: isReplayed}, true
+	}
+	return t, false
+}
+
+// outgrowsToken refuses an order whose token would be too large, before its stock is held.
+func (j *Judge) outgrowsToken(_ *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
+	if !j.app.Signer().Fits(token.Claims{Subject: p.attempt.Buyer, Sale: p.saleID(), Ref: p.attempt.Ref, Lines: p.lines}) {
+		no = refuseTooLong
+	}
+	return no, false
 }
 
 // sign makes the token of a hold.

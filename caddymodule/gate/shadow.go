@@ -63,7 +63,7 @@ func (g *Gate) provisionShadow() error {
 	}
 	s := &g.shadow
 	s.watching, s.maxBody, s.keep.Header = filters.NewSlots(watchedPerSlot*g.MaxInFlight), g.reader.MaxBody(), len(g.Answers) > 0
-	if g.rules.ReadsBody {
+	if g.outcomes.ReadsBody {
 		s.keep.Body = forward.HoldBack
 	}
 	for _, expr := range g.values() {
@@ -91,7 +91,7 @@ func (g *Gate) serveShadow(w http.ResponseWriter, r *http.Request, next caddyhtt
 		return next.ServeHTTP(w, r)
 	}
 	s := &sighting{gate: g, runtime: d, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), decision: outcome.InDoubt}
-	s.purchase = purchase{dryRun: true, shadow: true, began: time.Now(), out: make(http.Header), texts: make(map[string]string, len(g.shadow.texts))}
+	s.purchase.visit = visit{purpose: watching, began: time.Now(), out: make(http.Header), texts: make(map[string]string, len(g.shadow.texts))}
 	for _, text := range g.shadow.texts {
 		s.purchase.texts[text] = s.repl.ReplaceAll(text, "")
 	}
@@ -131,10 +131,10 @@ func (s *sighting) judge() {
 		}
 	}()
 	if status := s.shopStatus(); status >= http.StatusOK {
-		s.decision = s.gate.rules.Decide(s.watch.Writer().Reply(status))
+		s.decision = s.gate.outcomes.Decide(s.watch.Writer().Reply(status))
 	}
 	if s.decision == outcome.Undecided {
-		s.decision = s.gate.rules.Otherwise
+		s.decision = s.gate.outcomes.Otherwise
 	}
 	r, complete := s.watch.Request()
 	if !complete {
@@ -148,9 +148,6 @@ func (s *sighting) judge() {
 		return
 	}
 	passed := no == nil && (p.unlisted || p.bound != nil)
-	if no == nil && !passed {
-		no = s.gate.fits(p)
-	}
 	if !passed && (no == nil || no.Reason != sale.Unavailable) {
 		no, err = s.dryRun(r, no)
 	}

@@ -15,24 +15,24 @@ func TestSilentValues(t *testing.T) {
 	const empty, absent = "the buyer was empty in all 200 attempts", "a quantity that the gate names was absent in all 200 attempts"
 	line := []sale.Line{{SKU: "a", Quantity: 1}}
 	for name, c := range map[string]struct {
-		had    sale.Attempt // the first attempt
-		dryRun bool
-		want   []string
+		had  sale.Attempt // the first attempt
+		dry  purpose
+		want []string
 	}{
-		"both absent": {sale.Attempt{Lines: line, AssumedOne: true}, false, []string{empty, absent}},
-		"a buyer":     {sale.Attempt{Lines: line, AssumedOne: true, Buyer: "b"}, false, []string{absent}},
-		"a quantity":  {sale.Attempt{Lines: line}, false, []string{empty}},
-		"a dry run":   {sale.Attempt{Lines: line, AssumedOne: true}, true, nil},
+		"both absent": {sale.Attempt{Lines: line, AssumedOne: true}, serving, []string{empty, absent}},
+		"a buyer":     {sale.Attempt{Lines: line, AssumedOne: true, Buyer: "b"}, serving, []string{absent}},
+		"a quantity":  {sale.Attempt{Lines: line}, serving, []string{empty}},
+		"a dry run":   {sale.Attempt{Lines: line, AssumedOne: true}, trying, nil},
 	} {
 		core, logged := observer.New(zap.InfoLevel)
-		g := &Gate{AttemptOptions: AttemptOptions{Buyer: []string{"{header.X-User}"}, Lines: []Line{{SKU: []string{"{json.sku}"}, Quantity: []string{"{json.qty}"}}}}, log: zap.New(core)}
+		g := &Judge{AttemptOptions: &AttemptOptions{Buyer: []string{"{header.X-User}"}, Lines: []Line{{SKU: []string{"{json.sku}"}, Quantity: []string{"{json.qty}"}}}}, log: zap.New(core)}
 		none := sale.Attempt{Lines: line, AssumedOne: true}
-		g.notice(&purchase{attempt: &c.had, dryRun: c.dryRun})
+		g.notice(&purchase{cart: cart{attempt: &c.had}, visit: visit{purpose: c.dry}})
 		for range 3 * silentAfter {
 			if n := logged.Len(); n > len(c.want) {
 				t.Fatalf("%s: %d messages", name, n)
 			}
-			g.notice(&purchase{attempt: &none, dryRun: c.dryRun})
+			g.notice(&purchase{cart: cart{attempt: &none}, visit: visit{purpose: c.dry}})
 		}
 		if logged.Len() != len(c.want) {
 			t.Errorf("%s: %v", name, logged.All())

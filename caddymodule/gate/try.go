@@ -36,37 +36,37 @@ const (
 
 // Try asks the gate what it would do. The request goes through it as far as a request that
 // is refused.
-func (g *Gate) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAnswer, error) {
-	out := &adminapi.TryAnswer{Gate: g.Name, Check: g.Check, Notes: []string{noteMatcher}}
+func (j *Judge) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAnswer, error) {
+	out := &adminapi.TryAnswer{Gate: j.Name, Check: j.OnlyChecks(), Notes: []string{noteMatcher}}
 	if len(t.Answer) > 0 {
-		if g.Check {
+		if j.OnlyChecks() {
 			return nil, request.Bad("this gate only checks: it never sees an answer of the shop")
 		}
-		if err := g.tryAnswer(t.Answer, out); err != nil {
+		if err := j.tryAnswer(t.Answer, out); err != nil {
 			return nil, err
 		}
 	}
-	r, repl, err := g.savedRequest(ctx, t)
+	r, repl, err := j.savedRequest(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	if r.Method == http.MethodOptions {
 		note := noteOptions
-		if g.answersOptions() {
+		if j.answersOptions() {
 			note = noteAnswers
 		}
 		out.Notes = append(out.Notes, note)
-		no, err := g.checkOptions(r)
+		no, err := j.checkOptions(r)
 		if err != nil {
 			return nil, request.Bad("the request's body cannot be read: %w", err)
 		}
 		if out.Passes = no == nil; no != nil {
-			out.Refusal = g.refuser.Problem(no)
+			out.Refusal = j.refuser.Problem(no)
 		}
 		return out, nil
 	}
-	p := &purchase{repl: repl, dryRun: true}
-	no, err := g.consider(r, p)
+	p := &purchase{visit: visit{purpose: trying, repl: repl}}
+	no, err := j.consider(r, p)
 	if err != nil {
 		return nil, request.Bad("the request's body cannot be read: %w", err)
 	}
@@ -76,18 +76,15 @@ func (g *Gate) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryAn
 	case scope.Unknown:
 		out.Notes = append(out.Notes, noteUnknown)
 	}
-	if no == nil && p.listing != nil && !g.Check {
-		no = g.fits(p)
-	}
 	out.Passes = no == nil && p.scope != scope.Unknown
 	if no != nil {
-		out.Refusal = g.refuser.Problem(no)
+		out.Refusal = j.refuser.Problem(no)
 	}
 	describe(out, p)
 	if p.attempt != nil && p.attempt.AssumedOne {
-		out.Notes = append(out.Notes, "the request has no quantity at "+g.quantities()+": one unit is assumed")
+		out.Notes = append(out.Notes, "the request has no quantity at "+j.quantities()+": one unit is assumed")
 	}
-	for _, empty := range g.unset(repl) {
+	for _, empty := range j.unset(repl) {
 		out.Notes = append(out.Notes, empty+" is empty here: if a directive outside of the gate sets it, say what to")
 	}
 	return out, nil
@@ -112,7 +109,7 @@ func describe(out *adminapi.TryAnswer, p *purchase) {
 }
 
 // tryAnswer applies the rules to an answer of the shop.
-func (g *Gate) tryAnswer(raw []byte, out *adminapi.TryAnswer) error {
+func (j *Judge) tryAnswer(raw []byte, out *adminapi.TryAnswer) error {
 	reader := bufio.NewReader(bytes.NewReader(raw))
 	// the answer to a HEAD has no body, so this reads the head and leaves the rest
 	resp, err := http.ReadResponse(reader, &http.Request{Method: http.MethodHead})
@@ -130,9 +127,9 @@ func (g *Gate) tryAnswer(raw []byte, out *adminapi.TryAnswer) error {
 	if len(body) > forward.HoldBack {
 		answer.Body, answer.Whole = body[:forward.HoldBack], false
 	}
-	v, by, word := g.rules.Match(answer)
+	v, by, word := j.gate.outcomes.Match(answer)
 	if v == outcome.Undecided {
-		v = g.rules.Otherwise
+		v = j.gate.outcomes.Otherwise
 		note := noteLong
 		if answer.Whole {
 			note = noteMore
@@ -145,7 +142,7 @@ func (g *Gate) tryAnswer(raw []byte, out *adminapi.TryAnswer) error {
 }
 
 // savedRequest turns a saved request into what Caddy's server would pass to the gate.
-func (g *Gate) savedRequest(ctx context.Context, t *adminapi.TryRequest) (*http.Request, *caddy.Replacer, error) {
+func (j *Judge) savedRequest(ctx context.Context, t *adminapi.TryRequest) (*http.Request, *caddy.Replacer, error) {
 	r, body, err := saved.Request(t.Request)
 	if err != nil {
 		return nil, nil, request.Bad("%w", err)
@@ -166,7 +163,7 @@ func (g *Gate) savedRequest(ctx context.Context, t *adminapi.TryRequest) (*http.
 	r.RemoteAddr = net.JoinHostPort(from, "0")
 	guard.StripReserved(r)
 	repl := caddy.NewReplacer()
-	r = caddyhttp.PrepareRequest(r.WithContext(ctx), repl, nil, g.server)
+	r = caddyhttp.PrepareRequest(r.WithContext(ctx), repl, nil, j.server)
 	for name, value := range t.Placeholders {
 		repl.Set(strings.Trim(name, "{}"), value)
 	}
@@ -175,9 +172,9 @@ func (g *Gate) savedRequest(ctx context.Context, t *adminapi.TryRequest) (*http.
 
 // unset lists the gate's placeholders that have no value and that only directives outside
 // the gate set.
-func (g *Gate) unset(repl *caddy.Replacer) []string {
+func (j *Judge) unset(repl *caddy.Replacer) []string {
 	var empty []string
-	for _, expr := range g.values() {
+	for _, expr := range j.values() {
 		v, err := attempt.Compile(expr)
 		if err == nil && v.Kind() == attempt.Text && !slices.Contains(empty, expr) && repl.ReplaceAll(expr, "") == "" {
 			empty = append(empty, expr)

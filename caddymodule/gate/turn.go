@@ -101,8 +101,8 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	passage.Arrived = true
 	guard.NotePassage(r, guard.PassageDecided)
 	p := &purchase{
-		began: time.Now(), repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header(), body: o.Body, attempt: &o.Attempt,
-		runtime: d, listing: listing, lines: o.Lines,
+		visit: visit{began: time.Now(), repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()},
+		sent:  sent{body: o.Body}, cart: cart{attempt: &o.Attempt}, judged: judged{runtime: d, listing: listing, lines: o.Lines},
 	}
 	if o.Config != "" && o.Config != g.prints.config && !g.isAsItWas(r, p, t, o) {
 		return nil
@@ -123,10 +123,11 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return nil
 	}
 	hold.Lines, hold.Ref = o.Lines, o.Attempt.Ref
-	f, timeout, no := g.forwarding(r, p, pl, hold, asked)
-	if no != nil {
+	off := g.forwarding(r, p, pl, hold, asked)
+	if off.way != isForwarded {
 		return nil
 	}
+	f, timeout := off.forwarding, off.timeout
 	f.Rules = v.rules
 	if v.atMost > 0 {
 		timeout = min(timeout, v.atMost)
@@ -152,7 +153,7 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 // isAsItWas reports whether the gate reads in an order's request what was read when its stock was held.
 // Else it is not this gate's to send: only an edge with the configuration that has made it can.
 func (g *Gate) isAsItWas(r *http.Request, p *purchase, t queue.Turn, o *queue.Order) bool {
-	what, known := g.unlike(r, p.runtime, p, t.Sale, o)
+	what, known := g.unlike(r, p, t.Sale, o)
 	if what == "" {
 		return known // else it gets the turn again
 	}

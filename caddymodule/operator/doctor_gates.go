@@ -40,7 +40,7 @@ func (d *doctor) gates() {
 }
 
 // gate examines one gate. plan is that of its server; nil: the gate has no server.
-func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
+func (d *doctor) gate(g *gate.Judge, plan *fast.Plan) {
 	name := g.Title()
 	if plan != nil {
 		if isBare, seen := plan.IsBare(g); isBare {
@@ -58,8 +58,8 @@ func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
 	for _, risk := range g.LineRisks() {
 		d.Add(adminapi.LevelWarning, "lines", "%s: %s", name, risk)
 	}
-	if warning := g.SharesQueue(); warning != "" {
-		d.Add(adminapi.LevelWarning, "queue", "%s %s", name, warning)
+	if sells := g.Gate(); sells != nil && sells.SharesQueue() != "" {
+		d.Add(adminapi.LevelWarning, "queue", "%s %s", name, sells.SharesQueue())
 	}
 	if g.OtherItems == "pass" {
 		if d.runtime.Ready() == nil && d.app.IsListedUnknown() {
@@ -69,8 +69,8 @@ func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
 		}
 	}
 	d.shadow(g, name)
-	if !g.Check && !g.Shadow {
-		d.Add(adminapi.LevelOK, "probe", "%s %s", name, whatOfDoubt(g))
+	if sells := g.Gate(); sells != nil && !sells.Shadow {
+		d.Add(adminapi.LevelOK, "probe", "%s %s", name, whatOfDoubt(sells))
 	}
 	if !d.app.CountsRatesApart() && slices.ContainsFunc(g.Rates, ratelimit.Rate.Grows) {
 		d.Add(adminapi.LevelWarning, "rate_redis", "%s has a shared rate with keys that clients choose, and each takes 200 bytes of the redis that holds the stock: give the rates a redis of their own with `rate_redis`", name)
@@ -94,9 +94,9 @@ func (d *doctor) gate(g *gate.Gate, plan *fast.Plan) {
 }
 
 // listeners looks for listener wrappers that no gate uses.
-func (d *doctor) listeners(all []*gate.Gate) {
+func (d *doctor) listeners(all []*gate.Judge) {
 	for server := range d.app.Listeners() {
-		if !slices.ContainsFunc(all, func(g *gate.Gate) bool { return g.Server() == server && g.FastRefusals != nil }) {
+		if !slices.ContainsFunc(all, func(g *gate.Judge) bool { return g.Server() == server && g.FastRefusals != nil }) {
 			d.Add(adminapi.LevelWarning, "fast_refusals", "the server at %v has the listener wrapper stockgate, and none of its gates has fast_refusals: add it to a gate, or take the wrapper away", server.Listen)
 		}
 	}
@@ -126,7 +126,7 @@ func (d *doctor) limits(l *edge.Listing) {
 	for _, g := range gate.Of(d.app).List() {
 		var chosen []string
 		for _, limit := range l.Sale.Limits {
-			if g.Check || limit.Every == "order" || !g.AnyoneCounts(limit.Per) {
+			if g.OnlyChecks() || limit.Every == "order" || !g.AnyoneCounts(limit.Per) {
 				continue
 			}
 			if per := strings.ReplaceAll(string(limit.Per), "+", ", "); !slices.Contains(chosen, per) {

@@ -32,7 +32,7 @@ func (d *doctor) judgeQueue(id string, head journal.Head) {
 		d.Add(adminapi.LevelError, "queue", "the orders of %s that wait for the shop cannot be read: %v", id, err)
 		return
 	}
-	for _, g := range gate.Of(d.app).List() {
+	for _, g := range gate.Of(d.app).Selling() {
 		if o := g.Queue; o != nil && (s.Waiting*10 > int64(o.Most)*8 || s.Bytes*10 > o.Memory*8) {
 			d.Add(adminapi.LevelWarning, "queue", "the line of %s is nearly full: %d of %d orders, %d of %d bytes; what comes beyond is refused as busy. Raise `most` and `memory` of the gate's queue, or have the shop take more",
 				id, s.Waiting, o.Most, s.Bytes, o.Memory)

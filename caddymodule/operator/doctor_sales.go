@@ -251,7 +251,7 @@ func (d *doctor) judgeBalance(b *reservation.SaleStock, now time.Time) {
 
 // whyDoubt says whether a gate has a probe that asks the shop.
 func (d *doctor) whyDoubt() string {
-	for _, g := range gate.Of(d.app).List() {
+	for _, g := range gate.Of(d.app).Selling() {
 		if g.Probe() != nil {
 			return ", although a probe asks the shop"
 		}

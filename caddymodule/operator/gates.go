@@ -14,7 +14,7 @@ func (o *operator) listGates(r *http.Request) (any, error) {
 	}
 	list := adminapi.GateList{Gates: []adminapi.GateSummary{}}
 	for _, g := range gate.Of(o.app).List() {
-		list.Gates = append(list.Gates, adminapi.GateSummary{Name: g.Name, Check: g.Check})
+		list.Gates = append(list.Gates, adminapi.GateSummary{Name: g.Name, Check: g.OnlyChecks()})
 	}
 	return list, nil
 }

@@ -127,7 +127,7 @@ var errNoProbe = errors.New("its gate has no probe")
 // probeShop asks the shop with the probes of the gates.
 func (o *operator) probeShop(sale string) (*recovery.Shop, error) {
 	probes := make(map[string]*probe.Probe)
-	for _, g := range gate.Of(o.app).List() {
+	for _, g := range gate.Of(o.app).Selling() {
 		if g.Probe() != nil {
 			probes[g.Name] = g.Probe()
 		}

@@ -33,17 +33,17 @@ const shadowNotice = 24 * time.Hour
 
 // shadow says that a gate, or some of its rates, refuse nothing. With a sale near, that is a
 // warning.
-func (d *doctor) shadow(g *gate.Gate, name string) {
-	inShadow := 0
+func (d *doctor) shadow(g *gate.Judge, name string) {
+	inShadow, whole := 0, g.Gate() != nil && g.Gate().Shadow
 	for _, r := range g.Rates {
 		if r.Shadow {
 			inShadow++
 		}
 	}
-	if inShadow > 0 && !g.Shadow {
+	if inShadow > 0 && !whole {
 		d.Add(adminapi.LevelOK, "shadow", "%s has %d rates in shadow, which refuse nothing", name, inShadow)
 	}
-	if !g.Shadow {
+	if !whole {
 		return
 	}
 	near := ""

@@ -51,7 +51,7 @@ func (d *doctor) shared() {
 // one itself, or none is configured here.
 func gatesFindSales(a *app.App) bool {
 	all := gate.Of(a).List()
-	return len(all) == 0 || slices.ContainsFunc(all, (*gate.Gate).FindsSale)
+	return len(all) == 0 || slices.ContainsFunc(all, (*gate.Judge).FindsSale)
 }
 
 // shared names the items of a sale that another one lists too, if that is open and their times

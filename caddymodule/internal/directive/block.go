@@ -13,7 +13,7 @@ import (
 
 // Option is one subdirective of a block.
 type Option struct {
-	// Usage is its syntax, for errors.
+	// Usage is its syntax, for errors. Empty: it is no option, and Read says what to write instead.
 	Usage string
 	// Read reads its arguments; the dispenser is at its name.
 	Read func(d *caddyfile.Dispenser, usage string) error
@@ -53,7 +53,7 @@ func ReadBlock(d *caddyfile.Dispenser, options map[string]Option) error {
 
 // usages returns the names of options in alphabetical order.
 func usages(options map[string]Option) []string {
-	names := slices.Sorted(maps.Keys(options))
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(options)), func(name string) bool { return options[name].Usage == "" })
 	for i, name := range names {
 		if name == "@" {
 			names[i] = "@name"

@@ -1,0 +1,42 @@
+package gate
+
+import (
+	"errors"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/stockgate/stockgate/caddymodule/pow"
+	"github.com/stockgate/stockgate/caddymodule/ratelimit"
+	"github.com/stockgate/stockgate/caddymodule/session"
+	"github.com/stockgate/stockgate/sale"
+)
+
+// RuleNames returns the names of the rules of a gate with all options but a lookup, in their order.
+func RuleNames() (names []string) {
+	g := &Gate{AttemptOptions: AttemptOptions{Deny: []string{"badips"}, OtherItems: "pass"}}
+	g.bind()
+	rates := []ratelimit.Rate{{Key: []string{"all"}, Events: 1, Window: caddy.Duration(time.Second), Shared: true}}
+	keys, err := ratelimit.Keys(rates)
+	if err = errors.Join(err, g.rates.Open("", rates, keys), g.challenge.Open(&pow.Challenge{Kind: "pow"}, "", false)); err != nil {
+		panic(err)
+	}
+	g.credentials = new(session.Credentials)
+	g.compileRules()
+	for _, one := range g.Judge.rules.rest {
+		names = append(names, one.name)
+	}
+	return names
+}
+
+// AddRule adds a rule that needs the request only, behind the denylists. Judges that are provisioned until
+// it is removed have it.
+func AddRule(refuses func(*sale.Attempt) *sale.Refusal) (remove func()) {
+	before := rules
+	rules = slices.Insert(slices.Clone(rules), 1, rule{name: "added", needs: aRequest, judge: func(_ *Judge, _ *http.Request, p *purchase) (*sale.Refusal, bool) {
+		return refuses(p.attempt), false
+	}})
+	return func() { rules = before }
+}
