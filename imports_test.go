@@ -132,8 +132,7 @@ var arrows = map[string][]string{
 
 	"caddymodule/internal/accesslog": nil,
 	"caddymodule/internal/directive": {"outcome", "refuse", "sale"},
-	"caddymodule/internal/inspect":   {"fastpath"},
-	"caddymodule/internal/timing":    nil,
+	"caddymodule/internal/timing":    {"shard"},
 	"caddymodule/internal/reply":     {"attempt", "refuse", "sale"},
 	"caddymodule/jwt":                {"attempt", "bearer", "caddymodule/internal/directive", "filters", "refuse", "sale"},
 	"caddymodule/pow":                {"attempt", "caddymodule/internal/directive", "challenge"},
@@ -152,17 +151,17 @@ var arrows = map[string][]string{
 	"caddymodule/guard": {
 		"attempt", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply", "refuse", "route", "sale",
 	},
-	"caddymodule/edgeruntime":   {"caddymodule/internal/inspect", "caddymodule/internal/meter", "caddymodule/internal/timing", "edge", "queue", "reservation", "reservation/embedded", "risk", "shard", "token"},
+	"caddymodule/edgeruntime":   {"caddymodule/internal/meter", "caddymodule/internal/timing", "edge", "queue", "reservation", "reservation/embedded", "risk", "shard", "token"},
 	"caddymodule/overviewcache": {"caddymodule/edgeruntime", "caddymodule/internal/timing", "queue", "record", "reservation", "sale"},
 	"caddymodule/forward": {
 		"caddymodule/edgeruntime", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/span", "filters", "outcome", "record", "refuse", "reservation",
 		"sale", "token",
 	},
 	"caddymodule/accesslist": {
-		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "caddymodule/internal/timing", "filters", "filters/list", "lists", "refuse", "sale",
+		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/timing", "filters", "filters/list", "lists", "refuse", "sale",
 	},
 	"caddymodule/app": {
-		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/overviewcache", "challenge", "edge", "filters", "journal", "ledger", "mirror", "outbox", "queue", "risk", "sale", "shard", "token",
+		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/overviewcache", "challenge", "edge", "filters", "journal", "ledger", "mirror", "outbox", "queue", "risk", "sale", "shard", "token",
 	},
 	"caddymodule/ledgers/postgres": {"caddymodule/app", "ledger", "ledger/postgres"},
 	"caddymodule/ledgers/sqlite":   {"caddymodule/app", "ledger", "ledger/sqlite"},
@@ -189,7 +188,7 @@ var arrows = map[string][]string{
 	"caddymodule/waiting": {"caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/internal/directive", "outcome", "queue", "record", "reservation", "shard"},
 	"caddymodule/status":  {"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/overviewcache", "caddymodule/waiting", "edge", "sale", "token"},
 	"caddymodule/fast": {
-		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/internal/inspect", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
+		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
 	},
 	"caddymodule/operator": {
 		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/internal/request", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shopapi", "edge", "fence", "filters/list", "internal/strictjson", "journal", "ledger", "lists", "mirror", "queue", "record", "recovery", "reservation", "risk", "sale", "shard", "token",

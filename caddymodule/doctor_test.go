@@ -207,7 +207,7 @@ func TestDoctorFindsAMisconfiguredRedis(t *testing.T) {
 func TestDoctorFindsRedisDown(t *testing.T) {
 	p := admit(t, wellRedis, "", "", guardedGate)
 	p.server.Stop()
-	silence()
+	heard := silence(t)
 	p.says("this edge does not sell")
 	o := p.doctor()
 	o.finds("error edge redis does not answer", "error redis redis does not answer")
@@ -215,6 +215,7 @@ func TestDoctorFindsRedisDown(t *testing.T) {
 		t.Errorf("the gates are looked at all the same: %s", o.Out)
 	}
 	p.server.Restart()
+	heard()
 	p.says("this edge may sell")
 	p.doctor().finds()
 }

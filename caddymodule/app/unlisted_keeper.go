@@ -17,7 +17,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/sale"
@@ -314,13 +313,3 @@ func keeperLog() *zap.Logger { return caddy.Log().Named("stockgate") }
 var (
 	_ caddy.Destructor = (*itemKeeper)(nil)
 )
-
-func init() {
-	inspect.ItemKeepers = func() (n int) {
-		itemKeepers.Range(func(any, any) bool {
-			n++
-			return true
-		})
-		return n
-	}
-}

@@ -137,6 +137,7 @@ type Gate struct {
 	ask         *inquiry.Inquiry // nil: the outcome is not asked
 	heard       inquiry.Hearing  // whether lookups get useful answers
 	asksLater   *filters.Slots   // bounds the orders that are asked about again
+	after       func(time.Duration, func()) *time.Timer
 	reader      *attempt.Reader
 	rules       *outcome.Rules
 	refuser     *refuse.Refuser
