@@ -70,6 +70,12 @@ var directions = []direction{
 		forbidden: []string{"./internal/shop/...", "./internal/stampede/..."},
 		why:       "the shop and the crowd of the demo stand outside of the gate",
 	},
+	{
+		pkg:       "./...",
+		except:    []string{".", "./cmd/...", "./movein", "./mirror", "./caddymodule/movein", "./caddymodule/mirror"},
+		forbidden: []string{"./movein", "./mirror", "./caddymodule/movein", "./caddymodule/mirror"},
+		why:       "a build may leave moving in and the mirror out: only the root brings them",
+	},
 }
 
 // TestImportsPointOneWay fails with the chain of imports that breaks a rule.
@@ -137,7 +143,7 @@ var arrows = map[string][]string{
 	"caddymodule/jwt":                {"attempt", "bearer", "caddymodule/internal/directive", "filters", "refuse", "sale"},
 	"caddymodule/pow":                {"attempt", "caddymodule/internal/directive", "challenge"},
 	"caddymodule/adminapi": {
-		"mirror", "refuse", "reservation", "sale",
+		"journal", "refuse", "reservation", "sale",
 	},
 	"caddymodule/internal/request":  {"caddymodule/adminapi", "internal/strictjson", "sale"},
 	"caddymodule/internal/matchers": nil,
@@ -145,7 +151,7 @@ var arrows = map[string][]string{
 	"caddymodule/internal/span":     {},
 	"caddymodule/internal/terminal": {},
 	"caddymodule/internal/meter": {
-		"edge", "journal", "ledger", "mirror", "outbox", "sale", "scope",
+		"edge", "journal", "ledger", "outbox", "sale", "scope",
 	},
 	"caddymodule/operation": {"caddymodule/internal/directive", "caddymodule/internal/meter", "internal/strictjson", "scope"},
 	"caddymodule/guard": {
@@ -161,10 +167,12 @@ var arrows = map[string][]string{
 		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/timing", "filters", "filters/list", "lists", "refuse", "sale",
 	},
 	"caddymodule/app": {
-		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/overviewcache", "challenge", "edge", "filters", "journal", "ledger", "mirror", "outbox", "queue", "risk", "sale", "shard", "token",
+		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/overviewcache", "challenge", "edge", "filters", "journal", "ledger", "outbox", "queue", "risk", "sale", "shard", "token",
 	},
 	"caddymodule/ledgers/postgres": {"caddymodule/app", "ledger", "ledger/postgres"},
 	"caddymodule/ledgers/sqlite":   {"caddymodule/app", "ledger", "ledger/sqlite"},
+	"caddymodule/mirror":           {"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "mirror"},
+	"caddymodule/movein":           {"caddymodule/app", "movein", "sale"},
 	"caddymodule/internal/shopurl": nil,
 	"caddymodule/inquiry":          {"caddymodule/internal/directive", "caddymodule/internal/shopurl", "internal/jsonpath", "outcome", "route"},
 	"caddymodule/session":          {"attempt", "caddymodule/internal/directive", "caddymodule/internal/timing", "lease", "route", "shard"},
@@ -191,7 +199,7 @@ var arrows = map[string][]string{
 		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
 	},
 	"caddymodule/operator": {
-		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/internal/request", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shopapi", "edge", "fence", "filters/list", "internal/strictjson", "journal", "ledger", "lists", "mirror", "queue", "record", "recovery", "reservation", "risk", "sale", "shard", "token",
+		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/internal/request", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shopapi", "edge", "fence", "filters/list", "internal/strictjson", "journal", "ledger", "lists", "queue", "record", "recovery", "reservation", "risk", "sale", "shard", "token",
 	},
 	"caddymodule/report": {"journal", "ledger", "record"},
 	"caddymodule/dashboard": {
@@ -206,11 +214,11 @@ var arrows = map[string][]string{
 	"caddymodule/rehearse": {"caddymodule/adminapi", "caddymodule/internal/saved", "internal/stampede", "journal", "record", "reservation", "sale"},
 	"caddymodule/capacity": nil,
 	"caddymodule/command": {
-		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/capacity", "caddymodule/demo", "caddymodule/internal/terminal", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "movein", "record", "recovery", "refuse",
+		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/capacity", "caddymodule/demo", "caddymodule/internal/terminal", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "record", "recovery", "refuse",
 		"reservation", "sale", "shard",
 	},
 
-	"": {"caddymodule/command", "caddymodule/ledgers/postgres", "caddymodule/ledgers/sqlite"},
+	"": {"caddymodule/command", "caddymodule/ledgers/postgres", "caddymodule/ledgers/sqlite", "caddymodule/mirror", "caddymodule/movein"},
 }
 
 // inMap says whether a package is one of those that arrows names.
@@ -257,10 +265,10 @@ func TestArrows(t *testing.T) {
 }
 
 // TestTheRootBringsAll: a build that imports the root has the modules, the commands and
-// the ledgers. No other package imports them, so nothing else would miss them.
+// what a build may leave out. No other package imports them, so nothing else would miss them.
 func TestTheRootBringsAll(t *testing.T) {
 	graph := importGraph(t)
-	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/demo", "./caddymodule/fast", "./caddymodule/operator", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/postgres"} {
+	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/demo", "./caddymodule/fast", "./caddymodule/operator", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/postgres", "./caddymodule/mirror", "./caddymodule/movein"} {
 		if shortest(graph, own, []string{pkg}) == nil {
 			t.Errorf("importing the root does not bring %s", pkg)
 		}
