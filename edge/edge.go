@@ -13,6 +13,7 @@ import (
 
 	"github.com/stockgate/stockgate/fence"
 	"github.com/stockgate/stockgate/identity"
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/lists"
 	"github.com/stockgate/stockgate/rates"
 	"github.com/stockgate/stockgate/reservation"
@@ -220,17 +221,7 @@ func (e *Edge) ReadyAt(moment time.Time) error {
 
 // watch keeps the catalogue, the secret and the health up to date.
 func (e *Edge) watch(ctx context.Context) {
-	ticker := time.NewTicker(watchEvery)
-	defer ticker.Stop()
-	for {
-		e.look(ctx)
-		select {
-		case <-ticker.C:
-		case <-e.poke:
-		case <-ctx.Done():
-			return
-		}
-	}
+	loop.Every(ctx, watchEvery, e.poke, func() { _ = e.look(ctx) }) // the log and Ready report errors
 }
 
 // Refresh looks for changed sales now.

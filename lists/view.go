@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/identity"
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/shard"
 	"go.uber.org/zap"
 )
@@ -123,17 +124,7 @@ func (v *View) HasAny(ctx context.Context, began time.Time, keys [][16]byte) (bo
 
 // watch follows the list until ctx ends.
 func (v *View) watch(ctx context.Context) {
-	ticker := time.NewTicker(listEvery)
-	defer ticker.Stop()
-	for {
-		v.heard(ctx, v.follower.look(ctx))
-		select {
-		case <-ticker.C:
-		case <-v.poke:
-		case <-ctx.Done():
-			return
-		}
-	}
+	loop.Every(ctx, listEvery, v.poke, func() { v.heard(ctx, v.follower.look(ctx)) })
 }
 
 // listen starts a check of the list as soon as another process has changed it.

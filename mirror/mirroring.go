@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/record"
@@ -58,13 +59,7 @@ type mirroring struct {
 func (m *mirroring) run(ctx context.Context) {
 	defer m.metrics.NoMirror(m.sale)
 	defer m.giveUp(ctx)
-	for {
-		pause := m.poll(ctx)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return
-		}
+	for loop.Rest(ctx, m.poll(ctx), nil) {
 	}
 }
 

@@ -19,6 +19,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -124,17 +125,8 @@ func (k *itemKeeper) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	k.cancel = cancel
 	k.loop.Go(func() {
-		ticker := time.NewTicker(keepEvery)
-		defer ticker.Stop()
-		for {
-			k.keep()
-			select {
-			case <-ticker.C:
-			case <-ctx.Done():
-				k.keep()
-				return
-			}
-		}
+		loop.Every(ctx, keepEvery, nil, k.keep)
+		k.keep()
 	})
 }
 
