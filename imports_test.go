@@ -70,6 +70,12 @@ var directions = []direction{
 		forbidden: []string{"./internal/shop/...", "./internal/stampede/..."},
 		why:       "the shop and the crowd of the demo stand outside of the gate",
 	},
+	{
+		pkg:       "./...",
+		except:    []string{".", "./cmd/...", "./movein", "./mirror", "./caddymodule/movein", "./caddymodule/mirror"},
+		forbidden: []string{"./movein", "./mirror", "./caddymodule/movein", "./caddymodule/mirror"},
+		why:       "a build may leave moving in and the mirror out: only the root brings them",
+	},
 }
 
 // TestImportsPointOneWay fails with the chain of imports that breaks a rule.
@@ -87,8 +93,9 @@ func TestImportsPointOneWay(t *testing.T) {
 // and packages for tests are not in it.
 var arrows = map[string][]string{
 	"fastpath":             nil,
+	"internal/loop":        nil,
 	"fastpath/h2":          {"fastpath"},
-	"filters/list":         {"internal/ipaddr"},
+	"filters/list":         {"internal/ipaddr", "internal/loop"},
 	"internal/ipaddr":      nil,
 	"internal/jwks":        nil,
 	"internal/mac":         nil,
@@ -113,32 +120,31 @@ var arrows = map[string][]string{
 	"combine":              {"shard"},
 	"risk":                 {"shard"},
 	"journal":              {"lua", "record", "shard"},
-	"lists":                {"identity", "lua", "shard"},
+	"lists":                {"identity", "internal/loop", "lua", "shard"},
 	"lease":                {"lua", "shard"},
 	"rates":                {"combine", "identity", "lua", "shard"},
 	"reservation":          {"combine", "identity", "journal", "lua", "record", "sale", "shard"},
 	"fence":                {"lua", "reservation", "shard"},
 	"queue":                {"combine", "identity", "lua", "record", "reservation", "sale", "shard"},
-	"edge":                 {"combine", "fence", "identity", "journal", "lists", "lua", "rates", "record", "reservation", "risk", "sale", "sale/skus", "shard"},
-	"ledger":               {"edge", "journal", "record", "reservation", "sale", "shard"},
+	"edge":                 {"combine", "fence", "identity", "internal/loop", "journal", "lists", "lua", "rates", "record", "reservation", "risk", "sale", "sale/skus", "shard"},
+	"ledger":               {"edge", "internal/loop", "journal", "record", "reservation", "sale", "shard"},
 	"ledger/postgres":      {"journal", "ledger"},
 	"ledger/sqlite":        {"journal", "ledger"},
 	"movein":               {"sale"},
-	"mirror":               {"journal", "ledger", "movein", "record", "reservation", "sale", "shard"},
-	"outbox":               {"journal", "ledger", "shard"},
+	"mirror":               {"internal/loop", "journal", "ledger", "movein", "record", "reservation", "sale", "shard"},
+	"outbox":               {"internal/loop", "journal", "ledger", "shard"},
 	"recovery":             {"journal", "ledger", "lua", "record", "reservation", "sale", "shard"},
 	"reservation/embedded": {"lua", "shard"},
 	"token":                {"internal/jwks", "internal/strictjson", "sale/line"},
 
 	"caddymodule/internal/accesslog": nil,
 	"caddymodule/internal/directive": {"outcome", "refuse", "sale"},
-	"caddymodule/internal/inspect":   {"fastpath"},
-	"caddymodule/internal/timing":    nil,
+	"caddymodule/internal/timing":    {"shard"},
 	"caddymodule/internal/reply":     {"attempt", "refuse", "sale"},
 	"caddymodule/jwt":                {"attempt", "bearer", "caddymodule/internal/directive", "filters", "refuse", "sale"},
 	"caddymodule/pow":                {"attempt", "caddymodule/internal/directive", "challenge"},
 	"caddymodule/adminapi": {
-		"mirror", "refuse", "reservation", "sale",
+		"journal", "refuse", "reservation", "sale",
 	},
 	"caddymodule/internal/request":  {"caddymodule/adminapi", "internal/strictjson", "sale"},
 	"caddymodule/internal/matchers": nil,
@@ -146,26 +152,28 @@ var arrows = map[string][]string{
 	"caddymodule/internal/span":     {},
 	"caddymodule/internal/terminal": {},
 	"caddymodule/internal/meter": {
-		"edge", "journal", "ledger", "mirror", "outbox", "sale", "scope",
+		"edge", "journal", "ledger", "outbox", "sale", "scope",
 	},
 	"caddymodule/operation": {"caddymodule/internal/directive", "caddymodule/internal/meter", "internal/strictjson", "scope"},
 	"caddymodule/guard": {
 		"attempt", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply", "refuse", "route", "sale",
 	},
-	"caddymodule/edgeruntime":   {"caddymodule/internal/inspect", "caddymodule/internal/meter", "caddymodule/internal/timing", "edge", "queue", "reservation", "reservation/embedded", "risk", "shard", "token"},
+	"caddymodule/edgeruntime":   {"caddymodule/internal/meter", "caddymodule/internal/timing", "edge", "queue", "reservation", "reservation/embedded", "risk", "shard", "token"},
 	"caddymodule/overviewcache": {"caddymodule/edgeruntime", "caddymodule/internal/timing", "queue", "record", "reservation", "sale"},
 	"caddymodule/forward": {
 		"caddymodule/edgeruntime", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/span", "filters", "outcome", "record", "refuse", "reservation",
 		"sale", "token",
 	},
 	"caddymodule/accesslist": {
-		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "caddymodule/internal/timing", "filters", "filters/list", "lists", "refuse", "sale",
+		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/timing", "filters", "filters/list", "lists", "refuse", "sale",
 	},
 	"caddymodule/app": {
-		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/inspect", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/overviewcache", "challenge", "edge", "filters", "journal", "ledger", "mirror", "outbox", "queue", "risk", "sale", "shard", "token",
+		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/overviewcache", "challenge", "edge", "filters", "internal/loop", "journal", "ledger", "outbox", "queue", "risk", "sale", "shard", "token",
 	},
 	"caddymodule/ledgers/postgres": {"caddymodule/app", "ledger", "ledger/postgres"},
 	"caddymodule/ledgers/sqlite":   {"caddymodule/app", "ledger", "ledger/sqlite"},
+	"caddymodule/mirror":           {"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "mirror"},
+	"caddymodule/movein":           {"caddymodule/app", "movein", "sale"},
 	"caddymodule/internal/shopurl": nil,
 	"caddymodule/inquiry":          {"caddymodule/internal/directive", "caddymodule/internal/shopurl", "internal/jsonpath", "outcome", "route"},
 	"caddymodule/session":          {"attempt", "caddymodule/internal/directive", "caddymodule/internal/timing", "lease", "route", "shard"},
@@ -189,15 +197,14 @@ var arrows = map[string][]string{
 	"caddymodule/waiting": {"caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/internal/directive", "outcome", "queue", "record", "reservation", "shard"},
 	"caddymodule/status":  {"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/overviewcache", "caddymodule/waiting", "edge", "sale", "token"},
 	"caddymodule/fast": {
-		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/internal/inspect", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
+		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
 	},
 	"caddymodule/operator": {
-		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/internal/request", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shopapi", "edge", "fence", "filters/list", "internal/strictjson", "journal", "ledger", "lists", "mirror", "queue", "record", "recovery", "reservation", "risk", "sale", "shard", "token",
+		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/internal/request", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shopapi", "edge", "fence", "filters/list", "internal/strictjson", "journal", "ledger", "lists", "queue", "record", "recovery", "reservation", "risk", "sale", "shard", "token",
 	},
 	"caddymodule/report": {"journal", "ledger", "record"},
 	"caddymodule/dashboard": {
-		"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter",
-		"caddymodule/operator", "caddymodule/report", "edge", "journal", "ledger", "queue", "record", "reservation", "sale", "shard",
+		"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/operator", "caddymodule/report", "edge", "internal/loop", "journal", "ledger", "queue", "record", "reservation", "sale", "shard",
 	},
 	"caddymodule": {
 		"caddymodule/app", "caddymodule/dashboard", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operator", "caddymodule/resolve", "caddymodule/shopapi",
@@ -207,11 +214,11 @@ var arrows = map[string][]string{
 	"caddymodule/rehearse": {"caddymodule/adminapi", "caddymodule/internal/saved", "internal/stampede", "journal", "record", "reservation", "sale"},
 	"caddymodule/capacity": nil,
 	"caddymodule/command": {
-		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/capacity", "caddymodule/demo", "caddymodule/internal/terminal", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "movein", "record", "recovery", "refuse",
+		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/capacity", "caddymodule/demo", "caddymodule/internal/terminal", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "record", "recovery", "refuse",
 		"reservation", "sale", "shard",
 	},
 
-	"": {"caddymodule/command", "caddymodule/ledgers/postgres", "caddymodule/ledgers/sqlite"},
+	"": {"caddymodule/command", "caddymodule/ledgers/postgres", "caddymodule/ledgers/sqlite", "caddymodule/mirror", "caddymodule/movein"},
 }
 
 // inMap says whether a package is one of those that arrows names.
@@ -258,10 +265,10 @@ func TestArrows(t *testing.T) {
 }
 
 // TestTheRootBringsAll: a build that imports the root has the modules, the commands and
-// the ledgers. No other package imports them, so nothing else would miss them.
+// what a build may leave out. No other package imports them, so nothing else would miss them.
 func TestTheRootBringsAll(t *testing.T) {
 	graph := importGraph(t)
-	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/demo", "./caddymodule/fast", "./caddymodule/operator", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/postgres"} {
+	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/demo", "./caddymodule/fast", "./caddymodule/operator", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/postgres", "./caddymodule/mirror", "./caddymodule/movein"} {
 		if shortest(graph, own, []string{pkg}) == nil {
 			t.Errorf("importing the root does not bring %s", pkg)
 		}

@@ -11,9 +11,11 @@
 package stockgate
 
 // Each import registers modules or commands. A slim build imports caddymodule/command,
-// and the ledger that it uses.
+// and of the others those that it uses.
 import (
 	_ "github.com/stockgate/stockgate/caddymodule/command"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/postgres"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/sqlite"
+	_ "github.com/stockgate/stockgate/caddymodule/mirror"
+	_ "github.com/stockgate/stockgate/caddymodule/movein"
 )

@@ -17,6 +17,8 @@ import (
 	_ "github.com/stockgate/stockgate/caddymodule"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/postgres"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/sqlite"
+	_ "github.com/stockgate/stockgate/caddymodule/mirror"
+	_ "github.com/stockgate/stockgate/caddymodule/movein"
 )
 
 var update = flag.Bool("update", false, "write what the Caddyfiles in testdata/adapt are adapted to")

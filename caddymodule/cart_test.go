@@ -9,11 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/record"
 )
 
 // cartShop keeps the cart of each session, and sells it without being told what is in it.
@@ -26,11 +23,8 @@ type cartShop struct {
 	asks    int
 	// before an order is placed; the shop is not locked.
 	paying func(r *http.Request)
-	// placed says whether the shop tells that an order was placed; nil: it does.
-	placed  func() bool
-	status  int  // of /pay; 0: 201
-	failing bool // no question about an order is answered
-	answer  http.HandlerFunc
+	status int // of /pay; 0: 201
+	answer http.HandlerFunc
 }
 
 func newCartShop(t *testing.T) *cartShop {
@@ -75,12 +69,7 @@ func newCartShop(t *testing.T) *cartShop {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.asks++
-		if s.failing {
-			http.Error(w, "not now", http.StatusBadGateway)
-			return
-		}
-		lines, sold := s.orders[sessionOf(r)]
-		if sold && (s.placed == nil || s.placed()) {
+		if lines, sold := s.orders[sessionOf(r)]; sold {
 			writeCart(w, r.PathValue("ref"), "paid", lines)
 			return
 		}
@@ -477,123 +466,6 @@ func TestAskByLookup(t *testing.T) {
 			t.Errorf("%s: %v, it should say %q", question, err, says)
 		}
 	}
-}
-
-// question is one that a gate asks the shop after some time.
-type question struct {
-	wait time.Duration
-	ask  func()
-}
-
-// questions are held back until a test asks them.
-type questions struct {
-	mu  sync.Mutex
-	all []question
-}
-
-func holdQuestions(t *testing.T) *questions {
-	q := new(questions)
-	timing.InsteadOfAfter(func(wait time.Duration, do func()) {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		q.all = append(q.all, question{wait, do})
-	})
-	t.Cleanup(func() { timing.InsteadOfAfter(nil) })
-	return q
-}
-
-// untilThere waits for n questions, and returns them.
-func (q *questions) untilThere(s *site, n int) (all []question) {
-	s.t.Helper()
-	s.Eventually(fmt.Sprint(n, " questions"), func() (string, bool) {
-		q.mu.Lock()
-		defer q.mu.Unlock()
-		if len(q.all) == n {
-			all, q.all = q.all, nil
-		}
-		return fmt.Sprint(len(q.all)), len(all) == n
-	})
-	return all
-}
-
-// endTokens lets the tokens of all holds end, and the holds reach their deadline.
-func (s *site) endTokens() {
-	s.t.Helper()
-	const records = "stockgate:{double11.0}:records"
-	for id, text := range s.redis().HGetAll(s.t.Context(), records).Val() {
-		r, err := record.Parse(text)
-		if err != nil {
-			s.t.Fatal(err)
-		}
-		r.Deadline, r.Exp = r.Created, r.Created
-		if err := s.redis().HSet(s.t.Context(), records, id, r.Text()).Err(); err != nil {
-			s.t.Fatal(err)
-		}
-	}
-}
-
-// That the shop has no order yet proves nothing while its answer may lag behind.
-func TestAskDoubts(t *testing.T) {
-	shop := newCartShop(t)
-	s := openCarts(t, shop,
-		`outcome ask GET `+shop.URL+`/orders/{ref}`,
-		"@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not", "hold_for 1h")
-	again := holdQuestions(t)
-	shop.placed = func() bool { return shop.asks > 1 } // it is seen by the second question only
-	shop.put("ann", "few", 1)
-	s.send(as("ann", "/shop/pay", pay)).Is(t, 201, "")
-	if got := s.cell("few"); got != "3 2 0 1 0" {
-		t.Errorf("stock %s", got)
-	}
-	shop.set(func() { shop.status = 402 })
-	shop.put("bob", "few", 1)
-	s.send(as("bob", "/shop/pay", pay)).Is(t, 402, "")
-	if got := s.cell("few"); got != "3 1 0 2 0" {
-		t.Errorf("stock %s", got)
-	}
-	for _, q := range again.untilThere(s, 2) {
-		if q.wait < 30*time.Minute {
-			t.Errorf("the shop is asked again in %v, and the token is valid for longer", q.wait)
-		}
-		q.ask()
-	}
-	left := again.untilThere(s, 1)
-	if got := s.cell("few"); got != "3 1 0 1 1" { // Redis gives nothing back before the token has ended
-		t.Errorf("stock %s", got)
-	}
-	s.endTokens()
-	left[0].ask()
-	s.Eventually("nothing is in doubt after the deadline", func() (string, bool) {
-		got := s.cell("few")
-		return got, got == "3 2 0 0 1"
-	})
-}
-
-// A question that failed is asked again soon, and what the shop said before that counts for
-// nothing.
-func TestAskAgain(t *testing.T) {
-	shop := newCartShop(t)
-	s := openCarts(t, shop,
-		`outcome ask GET `+shop.URL+`/orders/{ref}`,
-		"@sold {\n json cart.state paid\n }", "@not {\n json cart.state open\n }", "confirm @sold", "release @not", "hold_for 24h")
-	again := holdQuestions(t)
-	shop.failing = true
-	shop.put("ann", "few", 1)
-	s.send(as("ann", "/shop/pay", pay)).Is(t, 201, "")
-	if got := s.cell("few"); got != "3 2 0 1 0" {
-		t.Errorf("stock %s", got)
-	}
-	shop.set(func() { shop.failing = false })
-	for _, q := range again.untilThere(s, 1) {
-		if q.wait > time.Minute {
-			t.Errorf("the shop is asked again in %v", q.wait)
-		}
-		q.ask()
-	}
-	s.Eventually("the hold is confirmed long before its deadline", func() (string, bool) {
-		got := s.cell("few")
-		return got, got == "3 2 0 0 1"
-	})
 }
 
 // Before a sale begins the shop is not asked for carts. When it is over it is, because the buyer

@@ -31,7 +31,7 @@ func TestDoctorKeepsThePassword(t *testing.T) {
 	}
 	found := doctor(append(checks, `"`+server.Addr()+" takes writes when it is cut off")...) // some take a round of their own
 	server.Stop()
-	silence()
+	silence(t)
 	found += doctor("this edge does not sell")
 	log, err := os.ReadFile(s.Path("log"))
 	if err != nil {

@@ -207,7 +207,7 @@ func TestDoctorFindsAMisconfiguredRedis(t *testing.T) {
 func TestDoctorFindsRedisDown(t *testing.T) {
 	p := admit(t, wellRedis, "", "", guardedGate)
 	p.server.Stop()
-	silence()
+	heard := silence(t)
 	p.says("this edge does not sell")
 	o := p.doctor()
 	o.finds("error edge redis does not answer", "error redis redis does not answer")
@@ -215,6 +215,7 @@ func TestDoctorFindsRedisDown(t *testing.T) {
 		t.Errorf("the gates are looked at all the same: %s", o.Out)
 	}
 	p.server.Restart()
+	heard()
 	p.says("this edge may sell")
 	p.doctor().finds()
 }
@@ -277,10 +278,10 @@ func TestDoctorFindsLostMovements(t *testing.T) {
 func TestDoctorFindsABrokenRebuild(t *testing.T) {
 	p := admit(t, wellRedis, "ledger sqlite "+t.TempDir()+"/ledger.db", "", guardedGate)
 	p.settled(p.sale())
-	p.set(metaOf, "carrying", 1)
+	p.set(metaOf, "merging", 1)
 	p.doctor().finds("error sale cannot be opened, and some outcomes wait; if no rebuild is running, run 'caddy stockgate rebuild double11 --from ledger' again")
 	p.set(metaOf, "restoring", 1)
-	if err := p.server.Client().HDel(t.Context(), metaOf, "carrying", "epoch", "seq").Err(); err != nil {
+	if err := p.server.Client().HDel(t.Context(), metaOf, "merging", "epoch", "seq").Err(); err != nil {
 		t.Fatal(err)
 	}
 	p.doctor().finds("error sale nothing is sold, and outcomes wait; if no rebuild is running, run 'caddy stockgate rebuild double11 --from ledger'")

@@ -18,7 +18,6 @@ func TestFastRefusalsDoNotAllocate(t *testing.T) {
 func notAllocating(t *testing.T, s *fastSite) {
 	t.Helper()
 	s.sellOut()
-	judge := fastJudge()
 	for name, request := range benchRequests {
 		const times = 1000
 		// The edge may ask Redis again, as it does now and then, and what it does beside counts too:
@@ -27,7 +26,7 @@ func notAllocating(t *testing.T, s *fastSite) {
 			s.sellOut()
 			answered := times
 			allocs := testing.AllocsPerRun(5, func() {
-				written, _ := refuses(judge, request, times)
+				written, _ := refuses(t, request, times)
 				answered = min(answered, written)
 			})
 			if answered == times && allocs <= times/10 { // those of a connection

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+
+	"github.com/stockgate/stockgate/caddymodule/app"
 )
 
 // shopSites lead to a shop that tells who it was asked by.
@@ -222,11 +224,11 @@ func TestFastReload(t *testing.T) {
 		}
 	}
 	_, _ = io.WriteString(busy, "GET /buy?sku=soon&key=r HTTP/1.1\r\nHost: shop") // half of a head
-	judge := fastJudge()
+	before := app.Active()
 	if err := s.loadFastAt("", strings.Replace(sites, "FAST", "FAST\nrefuse not_started 200 later", 1), portOf(s.fast), portOf(s.plain)); err != nil {
 		t.Fatal(err)
 	}
-	if judge == fastJudge() {
+	if app.Active() == before {
 		t.Fatal("nothing was loaded")
 	}
 	if rest, err := io.ReadAll(idle); len(rest) > 0 || err != nil {

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"testing"
 	"time"
 
 	"github.com/stockgate/stockgate/fastpath"
@@ -35,12 +36,24 @@ func (*endless) SetWriteDeadline(time.Time) error { return nil }
 func (*endless) RemoteAddr() net.Addr             { return &net.TCPAddr{IP: net.IPv4(192, 0, 2, 7), Port: 1} }
 func (*endless) Close() error                     { return nil }
 
+// accepted is a listener that accepts one connection again and again.
+type accepted struct {
+	net.Listener
+	conn net.Conn
+}
+
+func (a accepted) Accept() (net.Conn, error) { return a.conn, nil }
+
 // refuses returns how many times the wrapper answers a request, up to a bound.
-func refuses(judge fastpath.Judge, request string, times int) (int, error) {
+func refuses(t *testing.T, request string, times int) (int, error) {
 	e := &endless{request: []byte(request), left: times}
-	c := (&fastpath.Server{Judge: judge, Timeouts: fastpath.Timeouts{Header: time.Minute, Idle: time.Minute}}).Wrap(e)
+	wrapped, err := fastListener(accepted{conn: e}).Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := wrapped.(*fastpath.Conn)
 	c.Follow(http.StateNew)
-	_, err := c.Read(make([]byte, 14))
+	_, err = c.Read(make([]byte, 14))
 	c.Follow(http.StateClosed)
 	if err != io.EOF {
 		return 0, err

@@ -2,7 +2,11 @@ package caddymodule_test
 
 import (
 	"context"
+	"net"
 	"net/http"
+	"runtime"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,25 +16,44 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/guard"
-	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/caddymodule/jwt"
-	"github.com/stockgate/stockgate/fastpath"
 	"github.com/stockgate/stockgate/refuse"
 	"github.com/stockgate/stockgate/sale"
-	"github.com/stockgate/stockgate/shard"
 )
 
 // flights returns how many requests need the edge runtime of the running app.
-func flights() int { return inspect.InFlight(app.Active().Runtime()) }
+func flights() int { return app.Active().Runtime().InFlight() }
 
-// closeFlights closes the edge runtime to new attempts, as the end of its last configuration
-// does.
-func closeFlights() { inspect.Shut(app.Active().Runtime()) }
+// silence makes any time without an answer of Redis, which is down, too long for the edge to sell. It returns
+// how it ends, at the latest with the test.
+func silence(t *testing.T) (end func()) {
+	before := timing.Silence.Set(0)
+	end = func() { timing.Silence.Set(before) }
+	t.Cleanup(end)
+	return end
+}
 
-// silence lets so much time pass since the last answer of Redis, which is down, that the edge sells no more.
-func silence() {
-	inspect.AgeEdge(app.Active().Runtime(), 2*shard.Silence)
-	inspect.AgeLists(2 * shard.Silence)
+// loops are the goroutines of the process in which one of these functions runs, such as
+// "lists.(*View).watch": each with the number that it has as long as it runs.
+func loops(functions ...string) (ids []string) {
+	stacks := make([]byte, 1<<16)
+	for {
+		n := runtime.Stack(stacks, true)
+		if n < len(stacks) {
+			stacks = stacks[:n]
+			break
+		}
+		stacks = make([]byte, 2*n)
+	}
+	for stack := range strings.SplitSeq(string(stacks), "\n\n") {
+		if slices.ContainsFunc(functions, func(f string) bool { return strings.Contains(stack, "/"+f) }) {
+			id, _, _ := strings.Cut(stack, " [")
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
 }
 
 // follows reports whether the edge knows the bindings of a sale.
@@ -66,14 +89,18 @@ func guardOf(t *testing.T, g *gate.Gate) *guard.Guard {
 	return made
 }
 
-// fastJudge is the one of the running configuration's only server with the wrapper.
-func fastJudge() fastpath.Judge {
+// fastListener wraps ln as the running configuration's only wrapper does; ln itself: it answers nothing.
+func fastListener(ln net.Listener) net.Listener {
 	for _, l := range app.Active().Listeners() {
-		if judge := inspect.FastJudge(l); judge != nil {
-			return judge
-		}
+		ln = l.(caddy.ListenerWrapper).WrapListener(ln)
 	}
-	return nil
+	return ln
+}
+
+// answersFast reports whether the running configuration's only wrapper answers anything.
+func answersFast() bool {
+	ln := new(net.TCPListener)
+	return fastListener(ln) != net.Listener(ln)
 }
 
 // noJitter makes Retry-After predictable for a test.
@@ -101,5 +128,8 @@ func openJWT(t *testing.T, j *jwt.Config) func(token, clientIP string, at time.T
 	}
 }
 
+// keeping is where a goroutine keeps the items of all sales.
+const keeping = "app.(*itemKeeper).start."
+
 // itemKeepers returns how many edges keep the items of all sales.
-func itemKeepers() int { return inspect.ItemKeepers() }
+func itemKeepers() int { return len(loops(keeping)) }

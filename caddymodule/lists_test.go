@@ -9,13 +9,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/goleak"
 
-	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
 
@@ -348,13 +348,14 @@ func TestReloadKeepsLists(t *testing.T) {
 	app["lists"] = map[string]any{"bad": fileSource(path), "worse": redisSource}
 	s.useGate(map[string]any{"deny": []string{"bad", "worse"}, "other_items": "pass"})
 	s.Load(app)
-	first := inspect.OpenLists()
-	if len(first) != 2 || itemKeepers() != 1 {
+	following := func() []string { return loops("list.(*File).Start.", "lists.(*View).watch", keeping) }
+	first := following()
+	if len(first) != 3 || itemKeepers() != 1 {
 		t.Fatalf("%v, %d keepers", first, itemKeepers())
 	}
 	s.Gate["max_in_flight"] = 17
 	s.Load(app)
-	if again := inspect.OpenLists(); !maps.Equal(first, again) {
+	if again := following(); !slices.Equal(first, again) {
 		t.Errorf("after a reload: %v, before: %v", again, first)
 	}
 	app["lists"].(map[string]any)["more"] = fileSource(s.Path("nosuch.txt"))
@@ -366,7 +367,7 @@ func TestReloadKeepsLists(t *testing.T) {
 	if err := s.TryLoad(app); err == nil || !strings.Contains(err.Error(), `there is no list "more"`) {
 		t.Errorf("a gate with a list that is not there: %v", err)
 	}
-	if again := inspect.OpenLists(); !maps.Equal(first, again) {
+	if again := following(); !slices.Equal(first, again) {
 		t.Errorf("after reloads that failed: %v, before: %v", again, first)
 	}
 	delete(s.Gate, "allow")
@@ -378,8 +379,8 @@ func TestReloadKeepsLists(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.closeShop()
-	if left := inspect.OpenLists(); len(left) != 0 || itemKeepers() != 0 {
-		t.Errorf("left open: %v, %d keepers", left, itemKeepers())
+	if left := following(); len(left) != 0 {
+		t.Errorf("left open: %v", left)
 	}
 	s.Eventually("all at an end", func() (string, bool) {
 		// Caddy leaves the admin endpoint of a configuration open that it has refused; what keeps a lock of
@@ -401,12 +402,13 @@ func TestListsWithoutRedis(t *testing.T) {
 	s.becomes("sold", bid{buyer: "ann", ip: home, skus: "plain"})
 	s.becomes("passed", bid{buyer: "ann", ip: home, skus: "tea"})
 	server.Stop()
-	silence()
+	heard := silence(t)
 	s.becomes("unavailable", bid{buyer: "ann", ip: home, skus: "tea"})
 	if got := s.order(bid{buyer: "mallory", ip: home, skus: "tea"}); got != "denied" {
 		t.Errorf("by a file: %s", got)
 	}
 	server.Restart()
+	heard()
 	s.becomes("passed", bid{buyer: "ann", ip: home, skus: "tea"})
 }
 
@@ -436,7 +438,7 @@ func TestOtherItemsPass(t *testing.T) {
 	}
 	away := map[string]string{"tea": "passed", "plain": "unavailable", "PLAIN": "unavailable", "tea plain": "unavailable", "20002001": "unavailable"}
 	server.Stop()
-	silence()
+	silence(t)
 	s.becomes("unavailable", buy("tea plain")) // the last answer of Redis is too old
 	check("redis is away", away)
 

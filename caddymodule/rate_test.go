@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"net/http/httptest"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/sitetest"
 )
@@ -276,20 +279,31 @@ func TestSharedRateOutlivesTheEdge(t *testing.T) {
 	}
 }
 
-// An edge runtime that closes takes no attempts: a shared rate neither asks Redis through it
-// nor counts one attempt too few in flight.
-func TestSharedRateOfClosedDesk(t *testing.T) {
-	_, app := sitetest.Redis(t)
+// An edge runtime that has closed takes no attempts of the configuration that had it: a shared rate neither
+// asks Redis through it nor counts one attempt too few in flight.
+func TestSharedRateOfClosedRuntime(t *testing.T) {
+	_, config := sitetest.Redis(t)
 	s := openSite(t, nil)
 	s.Gates = []any{ratedGate("order", shared(perKey(1)))}
-	s.Load(app)
+	s.Load(config)
 	s.OpenSale()
 	s.untilSelling()
-	closeFlights()
-	if got := s.verdicts("buyer=a&key=k"); got != "unavailable" {
-		t.Errorf("refused as %s", got)
+	old, edge := gateNamed(t, "order"), app.Active().Runtime()
+	s.Gates = nil
+	s.Load(nil)
+	until(t, "the edge runtime has closed", func() bool {
+		begun := edge.Begin()
+		if begun {
+			edge.End()
+		}
+		return !begun
+	})
+	w := httptest.NewRecorder()
+	r := caddyhttp.PrepareRequest(httptest.NewRequest(http.MethodPost, "/order?buyer=a&key=k", nil), caddy.NewReplacer(), w, nil)
+	if err := old.ServeHTTP(w, r, nil); err != nil || w.Header().Get("Stockgate-Refusal") != "unavailable" {
+		t.Errorf("%v, %d %v", err, w.Code, w.Header())
 	}
-	if n := flights(); n != 0 {
+	if n := edge.InFlight(); n != 0 {
 		t.Errorf("%d in flight", n)
 	}
 }

@@ -38,11 +38,6 @@ type HoldOptions struct {
 	Queue *reservation.Queue
 }
 
-// Terms is the former name of HoldOptions.
-//
-// Deprecated: Use HoldOptions.
-type Terms = HoldOptions
-
 // ErrUnknown says that it is not known whether Redis has reserved for an attempt. What it has
 // reserved is released as soon as Redis answers.
 var ErrUnknown = errors.New("redis may have reserved")

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
 	"go.uber.org/zap"
@@ -164,11 +165,7 @@ func (b *backlog) sendAll(ctx context.Context, q *saleBacklog) {
 			continue
 		}
 		// jitter: edges and sales must not all ask at the same moment
-		timer := time.NewTimer(pause/2 + rand.N(pause))
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if !loop.Rest(ctx, pause/2+rand.N(pause), nil) {
 			return
 		}
 		pause = min(2*pause, backlogLongest)

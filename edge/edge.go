@@ -7,13 +7,13 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/stockgate/stockgate/fence"
 	"github.com/stockgate/stockgate/identity"
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/lists"
 	"github.com/stockgate/stockgate/rates"
 	"github.com/stockgate/stockgate/reservation"
@@ -76,6 +76,8 @@ type Options struct {
 	// CheckEvery is how often the edge looks at the server's settings and at what all edges share: the
 	// secret and the signing keys. Default: 5 s.
 	CheckEvery time.Duration
+	// Silence returns how long the edge sells without an answer from Redis. Default: 5 s.
+	Silence func() time.Duration
 }
 
 // Edge is one process that sells from a store. It is safe for concurrent use.
@@ -109,6 +111,7 @@ type Edge struct {
 	watching    sync.Mutex // one look at a time; guards checked
 	checked     time.Time
 	checkEvery  time.Duration
+	silence     func() time.Duration
 }
 
 // New makes an edge on a store. It does nothing before Start.
@@ -116,7 +119,10 @@ func New(s *reservation.Store, o Options) *Edge {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	e := &Edge{Store: s, shard: s.Shard(), keys: o.Keys, log: o.Log, poke: make(chan struct{}, 1), viewNow: sinceStarted, checkEvery: cmp.Or(o.CheckEvery, defaultCheckEvery)}
+	e := &Edge{Store: s, shard: s.Shard(), keys: o.Keys, log: o.Log, poke: make(chan struct{}, 1), viewNow: sinceStarted, checkEvery: cmp.Or(o.CheckEvery, defaultCheckEvery), silence: o.Silence}
+	if e.silence == nil {
+		e.silence = func() time.Duration { return shard.Silence }
+	}
 	counted := o.Rates
 	if counted == nil {
 		counted = s.Shard()
@@ -210,41 +216,12 @@ func (e *Edge) Ready() error { return e.ReadyAt(time.Now()) }
 
 // ReadyAt is Ready at a moment of this machine's clock.
 func (e *Edge) ReadyAt(moment time.Time) error {
-	h := e.health.Load()
-	if h.Err != nil && (h.LastAnswer.IsZero() || !errors.Is(h.Err, shard.ErrUnavailable)) {
-		return h.Err
-	}
-	if moment.Sub(h.LastAnswer) > shard.Silence {
-		if h.Err != nil {
-			return fmt.Errorf("%w (for more than %v)", h.Err, shard.Silence)
-		}
-		return fmt.Errorf("%w: no word for %v", shard.ErrUnavailable, shard.Silence)
-	}
-	return nil
-}
-
-// Age makes Redis's last answer older, as if so much time had passed since. Only tests call it.
-func (e *Edge) Age(by time.Duration) {
-	e.watching.Lock()
-	defer e.watching.Unlock()
-	h := *e.health.Load()
-	h.LastAnswer = h.LastAnswer.Add(-by)
-	e.health.Store(&h)
+	return e.health.Load().ReadyAt(moment, e.silence())
 }
 
 // watch keeps the catalogue, the secret and the health up to date.
 func (e *Edge) watch(ctx context.Context) {
-	ticker := time.NewTicker(watchEvery)
-	defer ticker.Stop()
-	for {
-		e.look(ctx)
-		select {
-		case <-ticker.C:
-		case <-e.poke:
-		case <-ctx.Done():
-			return
-		}
-	}
+	loop.Every(ctx, watchEvery, e.poke, func() { _ = e.look(ctx) }) // the log and Ready report errors
 }
 
 // Refresh looks for changed sales now.
@@ -329,8 +306,9 @@ func (e *Edge) Secret() (*identity.Secret, error) {
 // ListView makes a view of a named list. It does nothing before Start.
 func (e *Edge) ListView(list string) *lists.View {
 	return lists.NewView(lists.New(e.shard), list, lists.ViewOptions{
-		Secret: e.secret.Load,
-		Failed: func() { (*e.metrics.Load()).RedisFailed("watch") },
-		Log:    e.log,
+		Secret:  e.secret.Load,
+		Silence: e.silence,
+		Failed:  func() { (*e.metrics.Load()).RedisFailed("watch") },
+		Log:     e.log,
 	})
 }

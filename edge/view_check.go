@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -168,7 +169,7 @@ func (c *checks) run(sale string, s *saleChecks) {
 			wake()
 		}
 		k.wakes = nil // a connection may keep the check for long
-		waitOr(c.ctx, checkPause-(sinceStarted()-k.sent), s.enough)
+		loop.Rest(c.ctx, checkPause-(sinceStarted()-k.sent), s.enough)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/shard"
 	"go.uber.org/zap"
 )
@@ -103,7 +104,7 @@ func (r *journalReader) run(ctx context.Context) {
 			}
 		}
 		r.edge.checks.stepped()
-		if !r.rest(ctx, pause) {
+		if !loop.Rest(ctx, pause, r.wake) {
 			return
 		}
 	}
@@ -124,30 +125,6 @@ func (r *journalReader) tell(ctx context.Context, err error) {
 		r.edge.log.Info("the journal is followed")
 	}
 	r.failing = err != nil
-}
-
-// rest waits for a duration, or less if a check wants the next read; false: ctx has ended.
-func (r *journalReader) rest(ctx context.Context, d time.Duration) bool {
-	return waitOr(ctx, d, r.wake)
-}
-
-// wait waits for a duration; false: ctx has ended.
-func wait(ctx context.Context, d time.Duration) bool { return waitOr(ctx, d, nil) }
-
-func waitOr(ctx context.Context, d time.Duration, wake <-chan struct{}) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-wake:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // waits reports whether there is a journal to read, so that the read itself waits.

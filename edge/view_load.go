@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/shard"
 )
 
@@ -71,7 +72,7 @@ func (e *Edge) followEach(ctx context.Context, journals *shard.Journals) {
 				running[id] = e.followOne(ctx, journals, id)
 			}
 		}
-		if !wait(ctx, readFor) {
+		if !loop.Rest(ctx, readFor, nil) {
 			return
 		}
 	}

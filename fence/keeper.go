@@ -173,16 +173,6 @@ func (k *Keeper) ReadBefore(sale string, epoch, number int64) int64 {
 	return number
 }
 
-// Forget drops what the edge remembers of journals and promises, so that it can give none of it
-// back. Tests use it to weigh the rest.
-func (k *Keeper) Forget() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	for _, m := range k.members {
-		m.forget()
-	}
-}
-
 // Deleted drops what the edge remembers of a sale that was deleted.
 func (k *Keeper) Deleted(sale string) {
 	k.mu.Lock()

@@ -2,6 +2,7 @@ package journal
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"time"
 
@@ -70,10 +71,14 @@ func (j *Journal) Sent(ctx context.Context, sale string, epoch, seq int64) error
 }
 
 // AcquireMirror acquires or renews the lease to write a sale's numbers into the shop's own
-// Redis, for a time by the shard's clock; 0 gives it up. state says how that goes; empty: as
+// Redis, for a time by the shard's clock; 0 gives it up. state says how that goes; nil: as
 // before. False: another process has the lease.
-func (j *Journal) AcquireMirror(ctx context.Context, sale, owner string, forHow time.Duration, state string) (bool, error) {
-	replies, err := j.shard.Run(ctx, sale, shard.Op(lua.Mirror, owner, forHow.Milliseconds(), state))
+func (j *Journal) AcquireMirror(ctx context.Context, sale, owner string, forHow time.Duration, state *MirrorState) (bool, error) {
+	var text []byte
+	if state != nil {
+		text, _ = json.Marshal(state) // it has only texts, numbers and times
+	}
+	replies, err := j.shard.Run(ctx, sale, shard.Op(lua.Mirror, owner, forHow.Milliseconds(), string(text)))
 	if err != nil {
 		return false, err
 	}
@@ -90,11 +95,14 @@ func (j *Journal) AcquireMirror(ctx context.Context, sale, owner string, forHow 
 }
 
 // Mirror is the state that the last owner of the lease has noted, and until when the lease
-// holds by the shard's clock. Empty: the sale has had no mirror.
-func (j *Journal) Mirror(ctx context.Context, sale string) (state string, until time.Time, err error) {
+// holds by the shard's clock. nil: the sale has had no mirror, or one whose state cannot be read.
+func (j *Journal) Mirror(ctx context.Context, sale string) (state *MirrorState, until time.Time, err error) {
 	meta, err := j.shard.Data(sale).Meta(ctx, "mirror_state", "mirror_until")
 	if err != nil {
-		return "", time.Time{}, err
+		return nil, time.Time{}, err
 	}
-	return meta.Text(0), record.TimeOf(meta.Number(1)), nil
+	if json.Unmarshal([]byte(meta.Text(0)), &state) != nil {
+		state = nil
+	}
+	return state, record.TimeOf(meta.Number(1)), nil
 }

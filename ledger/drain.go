@@ -11,6 +11,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/shard"
@@ -127,10 +128,7 @@ func (d *Drainer) follow(ctx context.Context, sale string) {
 		default:
 			pause, idle, failed = idle, min(2*idle, idleMost), failedLeast
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		loop.Rest(ctx, pause, nil)
 	}
 }
 

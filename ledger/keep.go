@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/journal"
 )
 
@@ -78,15 +79,7 @@ func NewKeeper(j KeptJournals, cells Cells, l Positions, keep Keep, log *zap.Log
 
 // Run trims the journals until ctx ends.
 func (k *Keeper) Run(ctx context.Context) {
-	looking := time.NewTicker(keepEvery)
-	defer looking.Stop()
-	for ctx.Err() == nil {
-		k.Look(ctx)
-		select {
-		case <-looking.C:
-		case <-ctx.Done():
-		}
-	}
+	loop.Every(ctx, keepEvery, nil, func() { k.Look(ctx) })
 	for sale := range k.seen {
 		k.metrics.NoJournal(sale)
 		k.metrics.NoDrift(sale, driftBalance)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
@@ -18,19 +19,12 @@ const remindEvery = 2 * time.Second
 // remind tells Redis, until ctx ends, which sales it must have, so that all edges
 // notice a lost one.
 func (d *Drainer) remind(ctx context.Context) {
-	ticker := time.NewTicker(remindEvery)
-	defer ticker.Stop()
 	closed := make(map[string]bool)
-	for {
+	loop.Every(ctx, remindEvery, nil, func() {
 		if err := d.Remind(ctx, closed); err != nil && ctx.Err() == nil {
 			d.metrics.DrainFailed("ledger")
 		}
-		select {
-		case <-ticker.C:
-		case <-ctx.Done():
-			return
-		}
-	}
+	})
 }
 
 // Remind adds the ledger's sales that are missing from Redis's index of sales. A closed

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/identity"
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/shard"
 	"go.uber.org/zap"
 )
@@ -46,7 +47,6 @@ type View struct {
 	ViewOptions
 
 	health      atomic.Pointer[shard.Health]
-	hearing     sync.Mutex // one change of health at a time
 	poke        chan struct{}
 	start, stop sync.Once
 	cancel      context.CancelFunc
@@ -59,6 +59,8 @@ type View struct {
 type ViewOptions struct {
 	// Secret returns what entries are hashed with; nil: it is not known yet.
 	Secret func() *identity.Secret
+	// Silence returns how long lookups work without an answer from Redis.
+	Silence func() time.Duration
 	// Failed is called for each check of the list that got no answer.
 	Failed func()
 	Log    *zap.Logger
@@ -98,23 +100,10 @@ func (v *View) Stop() {
 // Ready returns why lookups in the list cannot work at present; nil: they work. A filter that
 // has had no answer from Redis for 5 s may lack entries that other edges have added.
 func (v *View) Ready() error {
-	h := v.health.Load()
-	if h.Err != nil && (h.LastAnswer.IsZero() || !errors.Is(h.Err, shard.ErrUnavailable)) {
-		return fmt.Errorf("list %s: %w", v.list, h.Err)
-	}
-	if time.Since(h.LastAnswer) > shard.Silence {
-		return fmt.Errorf("list %s: %w: no word for %v", v.list, shard.ErrUnavailable, shard.Silence)
+	if err := v.health.Load().ReadyAt(time.Now(), v.Silence()); err != nil {
+		return fmt.Errorf("list %s: %w", v.list, err)
 	}
 	return nil
-}
-
-// Age makes Redis's last answer older, as if so much time had passed since. Only tests call it.
-func (v *View) Age(by time.Duration) {
-	v.hearing.Lock()
-	defer v.hearing.Unlock()
-	h := *v.health.Load()
-	h.LastAnswer = h.LastAnswer.Add(-by)
-	v.health.Store(&h)
 }
 
 // HashText is the key of an entry; the view must be ready.
@@ -135,17 +124,7 @@ func (v *View) HasAny(ctx context.Context, began time.Time, keys [][16]byte) (bo
 
 // watch follows the list until ctx ends.
 func (v *View) watch(ctx context.Context) {
-	ticker := time.NewTicker(listEvery)
-	defer ticker.Stop()
-	for {
-		v.heard(ctx, v.follower.look(ctx))
-		select {
-		case <-ticker.C:
-		case <-v.poke:
-		case <-ctx.Done():
-			return
-		}
-	}
+	loop.Every(ctx, listEvery, v.poke, func() { v.heard(ctx, v.follower.look(ctx)) })
 }
 
 // listen starts a check of the list as soon as another process has changed it.
@@ -160,13 +139,11 @@ func (v *View) hurry() {
 	}
 }
 
-// heard records the result of the last call to Redis.
+// heard records the result of the last call to Redis. Only the goroutine that follows calls it.
 func (v *View) heard(ctx context.Context, err error) {
 	if ctx.Err() != nil || errors.Is(err, shard.ErrStarting) {
 		return
 	}
-	v.hearing.Lock()
-	defer v.hearing.Unlock()
 	before := v.health.Load()
 	now := &shard.Health{Err: err, LastAnswer: before.LastAnswer}
 	if err == nil {

@@ -5,7 +5,7 @@
 -- a[2]  epoch  of the sale that is meant
 --
 -- Returns { 'ok' } { 'no_sale' }
---         { 'conflict', status }          it is not closed, or (restoring, carrying) it is being rebuilt
+--         { 'conflict', status }          it is not closed, or (restoring, merging) it is being rebuilt
 --         { 'in_use', open, unbacked }    holds that are held or in doubt, and orders without stock
 --         { 'short', behind }             movements that a follower of the journal does not have
 --
@@ -21,7 +21,7 @@ end
 function operations.delete(a)
   if not shard.exists or shard.epoch ~= tonumber(a[2]) then return { 'no_sale' } end
   if shard.restoring then return { 'conflict', 'restoring' } end
-  if shard.merging then return { 'conflict', 'carrying' } end
+  if shard.merging then return { 'conflict', 'merging' } end
   if shard.status ~= 'closed' then return { 'conflict', shard.status } end
   local open = call('ZCARD', KEYS[DEADLINES_KEY]) + call('ZCARD', KEYS[IN_DOUBT_KEY])
   local unbacked = call('ZCARD', KEYS[UNBACKED_KEY])

@@ -1,16 +1,16 @@
 -- renew.lua: begin a new life of a shard that is to be restored. Its current data is
--- set aside, and until rebuilt.lua every operation on the shard is refused. It is a
+-- kept as its previous life, and until rebuilt.lua every operation on the shard is refused. It is a
 -- script of its own: nothing moves yet.
 --
 -- KEYS[…]   those of shard.lua: KEYS[1…17]
--- KEYS[18…] where each of them is set aside, but for the queue, which ends
+-- KEYS[18…] where each of them is kept, but for the queue, which ends
 -- KEYS[1]   meta  hash  of the new life, before it begins: restoring, its epoch; no epoch and no
---                       seq; version, status paused, starts, ends, doc, schema; carrying while
---                       something is aside: what has no record may be there; forgotten and deleted as they were
+--                       seq; version, status paused, starts, ends, doc, schema; merging while
+--                       there is a previous life: what has no record may be there; forgotten and deleted as they were
 --
 -- ARGV[1]  schema   the newest key schema that the caller understands
 -- ARGV[2]  epoch    of the life that the caller has seen; 0: there was none. What has moved in it since
---                   is set aside like the rest
+--                   is kept like the rest
 -- ARGV[3]  began    1: the caller has seen that a restoration had begun; else 0
 -- ARGV[4]  after    ms; the new epoch is later than this, and than that of any life before
 -- ARGV[5]  version  of the sale in the new life
@@ -30,16 +30,16 @@ if seen ~= tonumber(ARGV[2]) or began ~= ARGV[3] then return { 'conflict' } end
 local now = redis.call('TIME')
 now = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
 local epoch = math.max(now, tonumber(ARGV[4]) + 1, seen + 1, tonumber(meta[2] or '0') + 1)
-local aside = false
+local previous = false
 for i = 1, 17 do
   if meta[2] or i > 13 then
     redis.call('UNLINK', KEYS[i]) -- left by a restoration that was not finished, or the queue
   elseif redis.call('EXISTS', KEYS[i]) == 1 then
     redis.call('RENAME', KEYS[i], KEYS[17 + i])
   end
-  aside = aside or redis.call('EXISTS', KEYS[17 + i]) == 1
+  previous = previous or redis.call('EXISTS', KEYS[17 + i]) == 1
 end
-if aside then redis.call('HSET', KEYS[1], 'carrying', '1') end
+if previous then redis.call('HSET', KEYS[1], 'merging', '1') end
 redis.call('HSET', KEYS[1], 'restoring', string.format('%.0f', epoch), 'version', ARGV[5], 'status', 'paused', 'starts', ARGV[7], 'ends', ARGV[8],
   'doc', ARGV[6], 'schema', ARGV[1])
 if meta[4] then redis.call('HSET', KEYS[1], 'forgotten', meta[4]) end

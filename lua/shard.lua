@@ -6,7 +6,7 @@
 -- KEYS[1]  meta         hash    epoch, seq, version, status, starts, ends, clock, lead, schema, doc,
 --                               acked and acked_at, see acknowledge.lua; sender, sender_until, sent,
 --                               sent_at and sending, see outbox.lua and sent.lua; mirror, mirror_until and mirror_state, see mirror.lua; restoring and
---                               carrying, see renew.lua; forgotten, see forget.lua; deleted, see apply.lua; repaired, the last entry of a reconciliation, see repair.lua;
+--                               merging, see renew.lua; forgotten, see forget.lua; deleted, see apply.lua; repaired, the last entry of a reconciliation, see repair.lua;
 --                               term, terms, replid, run_id, beat, fence, fenced, absent, keeps, asks and unsent, see fence.lua; lost, see confirm.lua; queue, 1: orders have waited, see queue.lua
 -- KEYS[2]  cells        hash    cell → "stock available held in_doubt confirmed" (units)
 -- KEYS[3]  limits       hash    limit|window|identity → "charged pending" (units or orders;
@@ -110,7 +110,7 @@ time = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 -- how far the shard's clock may be ahead of what a caller expects, in ms: margins are no less
 local TOLERANCE = 1000
 
-local stored = call('HMGET', KEYS[META_KEY], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'lead', 'schema', 'restoring', 'carrying',
+local stored = call('HMGET', KEYS[META_KEY], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'lead', 'schema', 'restoring', 'merging',
   'term', 'replid', 'fence', 'queue')
 local lead, clock = tonumber(stored[8] or '0'), tonumber(stored[7] or '0')
 local shard = {

@@ -134,14 +134,14 @@ func TestTheLeaseEndsWithTheSale(t *testing.T) {
 	s.Close()
 	s.Remove()
 	s.Load(40)
-	ours, err := s.Store.Journal().AcquireMirror(ledgertest.Soon(t), "s", "another edge", 3*time.Second, "")
+	ours, err := s.Store.Journal().AcquireMirror(ledgertest.Soon(t), "s", "another edge", 3*time.Second, nil)
 	if err != nil || !ours {
 		t.Fatal(ours, err)
 	}
 	if got := left(); got != "1000" {
 		t.Errorf("an edge without the lease has written %s", got)
 	}
-	if _, err := s.Store.Journal().AcquireMirror(ledgertest.Soon(t), "s", "another edge", 0, ""); err != nil {
+	if _, err := s.Store.Journal().AcquireMirror(ledgertest.Soon(t), "s", "another edge", 0, nil); err != nil {
 		t.Fatal(err)
 	}
 	if got := left(); got != "40" {

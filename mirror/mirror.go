@@ -86,7 +86,7 @@ func parseKey(text string) (movein.Pattern, error) {
 type Journals interface {
 	ledger.Sales
 	Head(ctx context.Context, sale string) (journal.Head, error)
-	AcquireMirror(ctx context.Context, sale, owner string, forHow time.Duration, state string) (bool, error)
+	AcquireMirror(ctx context.Context, sale, owner string, forHow time.Duration, state *journal.MirrorState) (bool, error)
 }
 
 // Stock is where the numbers come from: a reservation.Store.

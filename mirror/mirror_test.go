@@ -140,7 +140,7 @@ func TestDraftIsNotWritten(t *testing.T) {
 	ledgertest.Eventually(t, "the open sale is there", func() bool { return shop.Get(ledgertest.Soon(t), "s:a").Val() == "1000" })
 	ledgertest.Eventually(t, "the draft has its edge", func() bool {
 		state, _, err := s.Store.Journal().Mirror(ledgertest.Soon(t), "draft")
-		return err == nil && state != ""
+		return err == nil && state != nil
 	})
 	if n := shop.Exists(t.Context(), "draft:d").Val(); n != 0 {
 		t.Error("the draft was written")
@@ -156,7 +156,7 @@ func TestDraftIsNotWritten(t *testing.T) {
 // dead are journals of an edge that dies: it gives no lease up.
 type dead struct{ *journal.Journal }
 
-func (d dead) AcquireMirror(ctx context.Context, sale, owner string, forHow time.Duration, state string) (bool, error) {
+func (d dead) AcquireMirror(ctx context.Context, sale, owner string, forHow time.Duration, state *journal.MirrorState) (bool, error) {
 	if forHow == 0 {
 		return false, errors.New("dead")
 	}
@@ -211,14 +211,16 @@ func TestShopRedisIsAway(t *testing.T) {
 	ledgertest.Eventually(t, "the state is well", func() bool { return stateOf(t, s).Error == "" && !c.behind() })
 }
 
-func stateOf(t *testing.T, s *ledgertest.Seller) mirror.State {
+func stateOf(t *testing.T, s *ledgertest.Seller) journal.MirrorState {
 	t.Helper()
-	text, _, err := s.Store.Journal().Mirror(ledgertest.Soon(t), "s")
+	state, _, err := s.Store.Journal().Mirror(ledgertest.Soon(t), "s")
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, _ := mirror.ParseState(text)
-	return state
+	if state == nil {
+		return journal.MirrorState{}
+	}
+	return *state
 }
 
 // What something else writes is noticed, told, and set right again.

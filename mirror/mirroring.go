@@ -10,6 +10,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/internal/loop"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"
@@ -49,21 +51,15 @@ type mirroring struct {
 	again   time.Time        // when all is written again
 	retry   time.Time        // when what the shop's Redis has refused is written again
 	pause   time.Duration    // how long to wait after the next failure
-	state   State
-	noted   string // the state without its time, as Redis has it
+	state   journal.MirrorState
+	noted   journal.MirrorState // the state without its time and number, as Redis has it
 	trouble ledger.Trouble
 }
 
 func (m *mirroring) run(ctx context.Context) {
 	defer m.metrics.NoMirror(m.sale)
 	defer m.giveUp(ctx)
-	for {
-		pause := m.poll(ctx)
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-			return
-		}
+	for loop.Rest(ctx, m.poll(ctx), nil) {
 	}
 }
 
@@ -72,7 +68,7 @@ func (m *mirroring) giveUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitFor)
 	defer cancel()
 	if !m.ours.IsZero() {
-		_, _ = m.journals.AcquireMirror(ctx, m.sale, m.owner, 0, "") // else it ends by itself
+		_, _ = m.journals.AcquireMirror(ctx, m.sale, m.owner, 0, nil) // else it ends by itself
 	}
 }
 
@@ -142,19 +138,18 @@ func (m *mirroring) failed() time.Duration {
 func (m *mirroring) acquire(ctx context.Context) bool {
 	state, now := m.state, time.Now()
 	state.At, state.Seq = time.Time{}, 0
-	text := state.text()
-	if text == m.noted && now.Before(m.ours.Add(-lease/2)) {
+	if state == m.noted && now.Before(m.ours.Add(-lease/2)) {
 		return true
 	}
 	m.state.At = now.UTC()
-	ours, err := m.journals.AcquireMirror(ctx, m.sale, m.owner, lease, m.state.text())
+	ours, err := m.journals.AcquireMirror(ctx, m.sale, m.owner, lease, &m.state)
 	switch {
 	case err == nil && ours:
-		m.ours, m.noted = now.Add(lease), text
+		m.ours, m.noted = now.Add(lease), state
 		return true
 	case err == nil || errors.Is(err, shard.ErrNoSale) || !now.Before(m.ours):
 		// another edge may have written since: begin anew when this one has the lease again
-		m.ours, m.wrote, m.state, m.noted = time.Time{}, nil, State{}, ""
+		m.ours, m.wrote, m.state, m.noted = time.Time{}, nil, journal.MirrorState{}, journal.MirrorState{}
 		m.metrics.NoMirror(m.sale)
 		return false
 	}

@@ -13,15 +13,6 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Purchase is one record of a shop's keys: what a buyer has bought of an item.
-type Purchase struct {
-	// Name is where it was read: its key and, in a hash or set, its member.
-	Name string
-	// Buyer is the identity as the key has it.
-	Buyer, SKU    string
-	Units, Orders int64
-}
-
 const (
 	// MaxPurchases bounds the records that are read, and with them the memory.
 	MaxPurchases = 5_000_000
@@ -126,7 +117,7 @@ func (r *records) check() error {
 }
 
 // page makes purchases of what one call has read.
-func (r *records) page(seen *once, key string, pairs []string, form string) (list []Purchase, skipped int64, err error) {
+func (r *records) page(seen *once, key string, pairs []string, form string) (list []sale.MovePurchase, skipped int64, err error) {
 	step := 2
 	if form == "set" {
 		step = 1
@@ -172,8 +163,8 @@ func (r *records) page(seen *once, key string, pairs []string, form string) (lis
 }
 
 // read makes a purchase of a record.
-func (r *records) read(key, member, value, form string) (Purchase, error) {
-	p := Purchase{SKU: r.only, Units: 1}
+func (r *records) read(key, member, value, form string) (sale.MovePurchase, error) {
+	p := sale.MovePurchase{SKU: r.only, Units: 1}
 	counted := ""
 	set := func(name, text string) {
 		switch name {

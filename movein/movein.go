@@ -19,20 +19,8 @@ type Source struct {
 	stock, bought redis.UniversalClient // nil: not asked
 
 	seed maphash.Seed
-	seen *Seen
+	seen *sale.MoveSeen
 	sum  uint64 // of the records, whatever their order
-}
-
-// Seen is what the keys say.
-type Seen struct {
-	Counted []Counted
-	// Bought are the units of each SKU that the records have.
-	Bought           map[string]int64
-	Purchases, Units int64
-	// Skipped are records of other items, and records of 0 units.
-	Skipped int64
-	// Examples are some purchases.
-	Examples []Purchase
 }
 
 // examples is how many purchases are shown.
@@ -81,8 +69,8 @@ func (s *Source) Close() {
 
 // Look reads everything once, and says what the sale would load. It fails with the first value
 // that is wrong.
-func (s *Source) Look(ctx context.Context) (*Seen, *sale.Moved, error) {
-	seen := &Seen{Bought: make(map[string]int64)}
+func (s *Source) Look(ctx context.Context) (*sale.MoveSeen, *sale.Moved, error) {
+	seen := &sale.MoveSeen{Bought: make(map[string]int64)}
 	var err error
 	if seen.Counted, err = s.count(ctx); err != nil {
 		return nil, nil, err
@@ -91,10 +79,10 @@ func (s *Source) Look(ctx context.Context) (*Seen, *sale.Moved, error) {
 	if s.records != nil {
 		within, cancel := context.WithTimeout(ctx, s.from.Bought.Timeout)
 		defer cancel()
-		seen.Skipped, err = s.records.scan(within, s.bought, func(list []Purchase) error {
+		seen.Skipped, err = s.records.scan(within, s.bought, func(list []sale.MovePurchase) error {
 			for i := range list {
 				s.sum += s.hash(&list[i])
-				seen.add(&list[i])
+				add(seen, &list[i])
 			}
 			return nil
 		})
@@ -112,7 +100,7 @@ func (s *Source) Look(ctx context.Context) (*Seen, *sale.Moved, error) {
 	return seen, moved, s.unchanged(ctx)
 }
 
-func (s *Seen) add(p *Purchase) {
+func add(s *sale.MoveSeen, p *sale.MovePurchase) {
 	s.Bought[p.SKU] += p.Units // MaxPurchases of MaxUnits fit
 	s.Purchases++
 	s.Units += p.Units
@@ -123,7 +111,7 @@ func (s *Seen) add(p *Purchase) {
 
 // load says how many units the sale has of each item: those that are left and those that were
 // bought.
-func (s *Source) load(seen *Seen) (*sale.Moved, error) {
+func (s *Source) load(seen *sale.MoveSeen) (*sale.Moved, error) {
 	m := &sale.Moved{Stock: make(map[string]int64, len(seen.Counted)), In: sale.MovedIn{Purchases: seen.Purchases, Units: seen.Units, Done: seen.Purchases == 0}}
 	for _, c := range seen.Counted {
 		m.Stock[c.SKU] = c.Left + seen.Bought[c.SKU]
@@ -143,7 +131,7 @@ func (s *Source) load(seen *Seen) (*sale.Moved, error) {
 	return m, nil
 }
 
-func (s *Source) count(ctx context.Context) ([]Counted, error) {
+func (s *Source) count(ctx context.Context) ([]sale.MoveCounted, error) {
 	if s.stock == nil {
 		return nil, nil
 	}
@@ -170,7 +158,7 @@ func (s *Source) unchanged(ctx context.Context) error {
 	return nil
 }
 
-func (s *Source) hash(p *Purchase) uint64 {
+func (s *Source) hash(p *sale.MovePurchase) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
 	_, _ = fmt.Fprintf(&h, "%q %q %s %d", p.Name, p.Buyer, p.SKU, p.Units)
@@ -179,10 +167,10 @@ func (s *Source) hash(p *Purchase) uint64 {
 
 // Each reads the purchases again and gives them away, up to most at a time. It fails if they,
 // or the stock, are not what Look has read.
-func (s *Source) Each(ctx context.Context, most int, give func([]Purchase) error) error {
+func (s *Source) Each(ctx context.Context, most int, give func([]sale.MovePurchase) error) error {
 	sum := uint64(0)
 	if s.records != nil {
-		_, err := s.records.scan(ctx, s.bought, func(list []Purchase) error {
+		_, err := s.records.scan(ctx, s.bought, func(list []sale.MovePurchase) error {
 			for i := range list {
 				sum += s.hash(&list[i])
 			}

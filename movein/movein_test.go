@@ -56,7 +56,7 @@ func orBuyer(identity string) string {
 	return identity
 }
 
-func look(t *testing.T, from sale.MoveFrom) (*movein.Seen, *sale.Moved, error) {
+func look(t *testing.T, from sale.MoveFrom) (*sale.MoveSeen, *sale.Moved, error) {
 	t.Helper()
 	s, err := movein.Open(from)
 	if err != nil {
@@ -137,7 +137,7 @@ func TestBought(t *testing.T) {
 		var have []string
 		units := int64(0)
 		if err == nil {
-			err = source.Each(t.Context(), 1, func(list []movein.Purchase) error {
+			err = source.Each(t.Context(), 1, func(list []sale.MovePurchase) error {
 				for _, p := range list {
 					have = append(have, fmt.Sprintf("%s %d %s %d", p.Buyer, p.Units, p.SKU, p.Orders))
 					units += p.Units
@@ -285,7 +285,7 @@ func TestStillSelling(t *testing.T) {
 			t.Fatal(moved, err)
 		}
 		sell(s)
-		if err := source.Each(t.Context(), 10, func([]movein.Purchase) error { return nil }); err == nil || !strings.Contains(err.Error(), "still sells") {
+		if err := source.Each(t.Context(), 10, func([]sale.MovePurchase) error { return nil }); err == nil || !strings.Contains(err.Error(), "still sells") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -310,7 +310,7 @@ func TestManyBuyers(t *testing.T) {
 	// each comes once although the scan returns some of them again while the table is rehashed
 	got := make(map[string]int)
 	grown := false
-	err = source.Each(t.Context(), 1000, func(list []movein.Purchase) error {
+	err = source.Each(t.Context(), 1000, func(list []sale.MovePurchase) error {
 		if len(list) > 1000 {
 			t.Errorf("%d at a time", len(list))
 		}
@@ -332,7 +332,7 @@ func TestManyBuyers(t *testing.T) {
 		}
 	}
 	failed := errors.New("enough")
-	if err := source.Each(t.Context(), 10, func([]movein.Purchase) error { return failed }); !errors.Is(err, failed) {
+	if err := source.Each(t.Context(), 10, func([]sale.MovePurchase) error { return failed }); !errors.Is(err, failed) {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

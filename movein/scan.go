@@ -8,11 +8,13 @@ import (
 	"slices"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/sale"
 )
 
 // scan reads all records once, in pages. Records of items that the sale does not have, and
 // those of 0 units, are counted in skipped.
-func (r *records) scan(ctx context.Context, from redis.UniversalClient, each func([]Purchase) error) (skipped int64, err error) {
+func (r *records) scan(ctx context.Context, from redis.UniversalClient, each func([]sale.MovePurchase) error) (skipped int64, err error) {
 	seen := &once{seed: maphash.MakeSeed(), known: make(map[uint64]struct{})}
 	emit := func(key string, pairs []string, form string) error {
 		list, passed, err := r.page(seen, key, pairs, form)

@@ -10,25 +10,14 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// Counted is what a key says of an item.
-type Counted struct {
-	SKU, Key string
-	// Form is what the key is: a string, a hash, a list, a set or a zset; none: it does not
-	// exist.
-	Form string
-	// Left is how many units are left. Ordered is how many a hash says are gone; -1: it says
-	// nothing.
-	Left, Ordered int64
-}
-
 // atOnce is how many keys one call asks for.
 const atOnce = 500
 
 // readStock reads the keys of all items.
-func readStock(ctx context.Context, from redis.UniversalClient, keys *sale.StockKeys, key Pattern, skus []string) ([]Counted, error) {
-	out := make([]Counted, len(skus))
+func readStock(ctx context.Context, from redis.UniversalClient, keys *sale.StockKeys, key Pattern, skus []string) ([]sale.MoveCounted, error) {
+	out := make([]sale.MoveCounted, len(skus))
 	for i, sku := range skus {
-		out[i] = Counted{SKU: sku, Key: key.Fill("sku", sku).Text(), Ordered: -1}
+		out[i] = sale.MoveCounted{SKU: sku, Key: key.Fill("sku", sku).Text(), Ordered: -1}
 	}
 	for i := 0; i < len(out); i += atOnce {
 		if err := readSome(ctx, from, keys, out[i:min(i+atOnce, len(out))]); err != nil {
@@ -39,7 +28,7 @@ func readStock(ctx context.Context, from redis.UniversalClient, keys *sale.Stock
 }
 
 // readSome reads the keys of some items: their types first, because each has a command of its own.
-func readSome(ctx context.Context, from redis.UniversalClient, keys *sale.StockKeys, some []Counted) error {
+func readSome(ctx context.Context, from redis.UniversalClient, keys *sale.StockKeys, some []sale.MoveCounted) error {
 	pipe := from.Pipeline()
 	types := make([]*redis.StatusCmd, len(some))
 	for i := range some {
@@ -49,7 +38,7 @@ func readSome(ctx context.Context, from redis.UniversalClient, keys *sale.StockK
 		return unanswered(err)
 	}
 	pipe = from.Pipeline()
-	reads := make([]func(*Counted) error, len(some))
+	reads := make([]func(*sale.MoveCounted) error, len(some))
 	for i := range some {
 		c := &some[i]
 		c.Form = types[i].Val()
@@ -71,9 +60,9 @@ func readSome(ctx context.Context, from redis.UniversalClient, keys *sale.StockK
 }
 
 // ask asks for the units of a key, and returns how the answer is read.
-func ask(ctx context.Context, pipe redis.Pipeliner, keys *sale.StockKeys, c *Counted) (func(*Counted) error, error) {
-	count := func(n *redis.IntCmd) func(*Counted) error {
-		return func(c *Counted) (err error) {
+func ask(ctx context.Context, pipe redis.Pipeliner, keys *sale.StockKeys, c *sale.MoveCounted) (func(*sale.MoveCounted) error, error) {
+	count := func(n *redis.IntCmd) func(*sale.MoveCounted) error {
+		return func(c *sale.MoveCounted) (err error) {
 			if c.Left, err = n.Result(); err != nil {
 				return changed(err)
 			}
@@ -83,7 +72,7 @@ func ask(ctx context.Context, pipe redis.Pipeliner, keys *sale.StockKeys, c *Cou
 	switch c.Form {
 	case "string":
 		text := pipe.Get(ctx, c.Key)
-		return func(c *Counted) (err error) {
+		return func(c *sale.MoveCounted) (err error) {
 			if text.Err() != nil {
 				return changed(text.Err())
 			}
@@ -99,16 +88,16 @@ func ask(ctx context.Context, pipe redis.Pipeliner, keys *sale.StockKeys, c *Cou
 	case "hash":
 		if keys.Left != "" {
 			fields := pipe.HMGet(ctx, c.Key, keys.Left)
-			return func(c *Counted) (err error) {
+			return func(c *sale.MoveCounted) (err error) {
 				c.Left, err = fieldUnits(fields, 0, keys.Left)
 				return err
 			}, nil
 		}
 		fields := pipe.HMGet(ctx, c.Key, keys.Total, keys.Ordered)
-		return func(c *Counted) error { return c.readTotal(fields, keys) }, nil
+		return func(c *sale.MoveCounted) error { return readTotal(c, fields, keys) }, nil
 	case "none":
 		if keys.AbsentIsNone {
-			return func(*Counted) error { return nil }, nil
+			return func(*sale.MoveCounted) error { return nil }, nil
 		}
 		return nil, errors.New("does not exist. Is it written as the script writes it, and is the number of the database in the address? " +
 			"Redis drops a list or set whose last member goes: if a key that is missing means that nothing is left, write `absent: none`")
@@ -116,7 +105,7 @@ func ask(ctx context.Context, pipe redis.Pipeliner, keys *sale.StockKeys, c *Cou
 	return nil, fmt.Errorf("is a %s: stock is a number, a hash, or a list or set of units", c.Form)
 }
 
-func (c *Counted) readTotal(fields *redis.SliceCmd, keys *sale.StockKeys) error {
+func readTotal(c *sale.MoveCounted, fields *redis.SliceCmd, keys *sale.StockKeys) error {
 	total, err := fieldUnits(fields, 0, keys.Total)
 	if err != nil {
 		return err

@@ -9,6 +9,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
 	"github.com/stockgate/stockgate/shard"
@@ -57,10 +58,7 @@ func (s *sending) run(ctx context.Context) {
 		default:
 			pause, idle, failed = idle, min(2*idle, idleMost), failedLeast
 		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
+		loop.Rest(ctx, pause, nil)
 	}
 }
 

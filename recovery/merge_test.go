@@ -216,8 +216,8 @@ func TestRebuildWaitsForWhatIsAside(t *testing.T) {
 	if _, err := s.Store.Confirm(ctx, "s", "unknown", reservation.SourceShop, ""); err != reservation.ErrNotFound {
 		t.Errorf("what is nowhere: %v", err)
 	}
-	if carrying, err := c.HExists(ctx, "stockgate:{s.0}:meta", "carrying").Result(); carrying || err != nil {
-		t.Errorf("it still merges: %v, %v", carrying, err)
+	if merging, err := c.HExists(ctx, "stockgate:{s.0}:meta", "merging").Result(); merging || err != nil {
+		t.Errorf("it still merges: %v, %v", merging, err)
 	}
 	s.Drain(l, ledgertest.NewCounts())
 	s.UntilDrained(l)
@@ -240,7 +240,7 @@ func breakOff(t *testing.T, c *redis.Client, rebuild func() error) (mend func())
 	}
 	return func() {
 		t.Helper()
-		const key = "stockgate:{s.0}:aside:returns"
+		const key = "stockgate:{s.0}:previous:returns"
 		err := c.Del(ledgertest.Soon(t), key).Err()
 		if err == nil && len(kept) > 0 {
 			err = c.HSet(ledgertest.Soon(t), key, kept).Err()

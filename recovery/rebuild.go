@@ -62,7 +62,7 @@ type Rebuilt struct {
 	Returns      int                  `json:"returns"`
 	Missing      Missing              `json:"missing"`
 	// Merged is what Redis had and the ledger lacked; nil: there was no previous life.
-	Merged *Merged `json:"carried,omitempty"`
+	Merged *Merged `json:"merged,omitempty"`
 	// Notes are sentences for the operator.
 	Notes []string `json:"notes"`
 	// Milliseconds is the duration of the rebuild.

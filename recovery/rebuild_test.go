@@ -273,7 +273,7 @@ func TestRebuildAfterARollback(t *testing.T) {
 			if (unbacked > 0) != (test.units < 100) {
 				t.Errorf("%d orders have no units", unbacked)
 			}
-			if left, err := c.Keys(ledgertest.Soon(t), "*:aside:*").Result(); err != nil || len(left) > 0 {
+			if left, err := c.Keys(ledgertest.Soon(t), "*:previous:*").Result(); err != nil || len(left) > 0 {
 				t.Errorf("left over: %q, error %v", left, err)
 			}
 			stock := test.units + 5

@@ -126,7 +126,7 @@ func TestWhatIsNotDeleted(t *testing.T) {
 		"open":          {sale.Open, "", "sale s is open: " + notClosed},
 		"paused":        {sale.Paused, "", "sale s is paused: " + notClosed},
 		"being rebuilt": {sale.Closed, "restoring", rebuilt},
-		"being merged":  {sale.Closed, "carrying", rebuilt},
+		"being merged":  {sale.Closed, "merging", rebuilt},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ctx, b := stocktest.Soon(t), redistest.Start(t)

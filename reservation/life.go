@@ -19,9 +19,9 @@ type Life struct {
 	Restoring bool `json:"restoring,omitempty"`
 	// HasPrevious says that Redis has a previous life that is not merged yet.
 	// PreviousEpoch and PreviousStatus are its epoch and the sale's status in it.
-	HasPrevious    bool        `json:"aside,omitempty"`
+	HasPrevious    bool        `json:"previous,omitempty"`
 	PreviousEpoch  int64       `json:"-"`
-	PreviousStatus sale.Status `json:"aside_status,omitempty"`
+	PreviousStatus sale.Status `json:"previous_status,omitempty"`
 	// Now is the time of the sale's Redis.
 	Now time.Time `json:"now"`
 }
@@ -31,7 +31,7 @@ func (s *Store) Life(ctx context.Context, id string) (Life, error) {
 	if err := s.shard.ReadTime(ctx, id); err != nil {
 		return Life{}, err
 	}
-	meta, err := s.shard.Data(id).Meta(ctx, "epoch", "seq", "status", "version", "restoring", "carrying")
+	meta, err := s.shard.Data(id).Meta(ctx, "epoch", "seq", "status", "version", "restoring", "merging")
 	if err != nil {
 		return Life{}, err
 	}

@@ -77,6 +77,38 @@ type Moved struct {
 	In    MovedIn
 }
 
+// MoveSeen is what a shop's keys say, for a report.
+type MoveSeen struct {
+	Counted []MoveCounted
+	// Bought are the units of each SKU that the records have.
+	Bought           map[string]int64
+	Purchases, Units int64
+	// Skipped are records of other items, and records of 0 units.
+	Skipped int64
+	// Examples are some purchases.
+	Examples []MovePurchase
+}
+
+// MoveCounted is what a key says of an item.
+type MoveCounted struct {
+	SKU, Key string
+	// Form is what the key is: a string, a hash, a list, a set or a zset; none: it does not
+	// exist.
+	Form string
+	// Left is how many units are left. Ordered is how many a hash says are gone; -1: it says
+	// nothing.
+	Left, Ordered int64
+}
+
+// MovePurchase is one record of a shop's keys: what a buyer has bought of an item.
+type MovePurchase struct {
+	// Name is where it was read: its key and, in a hash or set, its member.
+	Name string
+	// Buyer is the identity as the key has it.
+	Buyer, SKU    string
+	Units, Orders int64
+}
+
 // boughtFrom is BoughtKeys as written.
 type boughtFrom struct {
 	redis, key, member, skip, value, identity, counts, absent field[string]

@@ -211,7 +211,7 @@ func (d Data) stock(ctx context.Context, all bool, fields []string) (h StockHead
 
 // EndMerging notes that nothing of the previous epoch of a sale is to be merged any more.
 func (s *Client) EndMerging(ctx context.Context, sale string) error {
-	return Explain(s.Redis.HDel(ctx, s.ShardKeys(sale)[MetaKey], "carrying").Err())
+	return Explain(s.Redis.HDel(ctx, s.ShardKeys(sale)[MetaKey], "merging").Err())
 }
 
 // bytesOf is the value of a key; nil: there is none.

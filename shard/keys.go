@@ -13,7 +13,7 @@ func (s *Client) ShardKeys(sale string) []string {
 // PreviousKeys returns the keys under which each of a shard's keys keeps the previous epoch
 // while the sale is restored.
 func (s *Client) PreviousKeys(sale string) []string {
-	return keysUnder(s.prefix + ":{" + sale + ".0}:aside:")
+	return keysUnder(s.prefix + ":{" + sale + ".0}:previous:")
 }
 
 // keyNames are those of a shard's keys, in the order of lua/shard.lua.

@@ -11,14 +11,12 @@ import (
 	"regexp"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/list"
@@ -69,25 +67,6 @@ func (s Source) Check(name string) error {
 // neither reads a file again nor drops a filter. Lists in Redis are used only while their
 // edge runtime is, so that they end before it.
 var openLists = caddy.NewUsagePool()
-
-func init() {
-	inspect.OpenLists = func() map[any]any {
-		all := make(map[any]any)
-		openLists.Range(func(key, value any) bool {
-			all[key] = value
-			return true
-		})
-		return all
-	}
-	inspect.AgeLists = func(by time.Duration) {
-		openLists.Range(func(_, value any) bool {
-			if l, ok := value.(redisList); ok {
-				l.view.Age(by)
-			}
-			return true
-		})
-	}
-}
 
 // fileList is a list from a file, in the pool.
 type fileList struct{ *list.File }

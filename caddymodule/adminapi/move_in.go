@@ -1,7 +1,7 @@
 package adminapi
 
 import (
-	"github.com/stockgate/stockgate/mirror"
+	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -45,7 +45,7 @@ type SaleMovedIn struct {
 
 // SaleMirror says how the shop's own Redis follows a sale.
 type SaleMirror struct {
-	mirror.State
+	journal.MirrorState
 	// Running says that an edge mirrors the sale now.
 	Running bool `json:"running"`
 }

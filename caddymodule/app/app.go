@@ -49,9 +49,9 @@ type App struct {
 	Journal Journal `json:"journal,omitzero"`
 	// Outbox is the receiver to which every movement is sent over HTTP. Default: none.
 	Outbox *Outbox `json:"outbox,omitempty"`
-	// Mirror is a Redis of the shop's own in which numbers of the sales are kept current.
-	// Default: none.
-	Mirror *Mirror `json:"mirror,omitempty"`
+	// MirrorRaw is the module stockgate.mirror: a Redis of the shop's own in which numbers of the
+	// sales are kept current. Default: none.
+	MirrorRaw json.RawMessage `json:"mirror,omitempty"`
 
 	journals      journalService
 	lists         accesslist.Lists

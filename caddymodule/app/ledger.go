@@ -18,7 +18,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/mirror"
 	"github.com/stockgate/stockgate/outbox"
 )
 
@@ -89,7 +88,7 @@ type journalService struct {
 	keep    ledger.Keep
 	module  LedgerModule                  // nil: none
 	outbox  *outbox.Options               // nil: none
-	mirror  *mirror.Options               // nil: none
+	mirror  MirrorModule                  // nil: none
 	poolKey string                        // of the pooled worker
 	worker  atomic.Pointer[journalWorker] // nil before start
 }
@@ -116,14 +115,10 @@ func (b *journalService) provision(a *App, ctx caddy.Context) error {
 			a.log.Warn("the outbox sends movements over plain http, which anyone on the network path can read: use https")
 		}
 	}
-	if a.Mirror != nil {
-		options, err := a.Mirror.options()
-		if err != nil {
-			return fmt.Errorf("mirror: %w", err)
-		}
-		b.mirror = &options
-	}
 	var err error
+	if b.mirror, err = loadMirror(ctx, a.MirrorRaw); err != nil {
+		return err
+	}
 	b.keep, err = a.Journal.keep(b.module != nil)
 	return err
 }
@@ -143,7 +138,7 @@ func (b *journalService) start(runtimeKey string, d *edgeruntime.Runtime) error 
 		sink = fmt.Sprintf("%+v", *b.outbox)
 	}
 	if b.mirror != nil {
-		sink += fmt.Sprintf(" %+v", *b.mirror)
+		sink += " " + b.mirror.Identity()
 	}
 	hash := sha256.Sum256(fmt.Appendf(nil, "%s %q %+v %q", runtimeKey, identity, b.keep, sink))
 	key := hex.EncodeToString(hash[:])
@@ -208,13 +203,13 @@ func startJournalWorker(b *journalService, d *edgeruntime.Runtime) (*journalWork
 		})
 	}
 	if b.mirror != nil {
-		writer, err := mirror.New(d.Store.Journal(), d.Store, *b.mirror, log, meter.JournalService{})
+		run, err := b.mirror.Open(d, log)
 		if err != nil {
 			cancel()
 			k.loops.Wait()
 			return nil, fmt.Errorf("mirror: %w", err)
 		}
-		k.loops.Go(func() { writer.Run(ctx) })
+		k.loops.Go(func() { run(ctx) })
 	}
 	if b.outbox != nil {
 		sender := outbox.New(d.Store.Journal(), k.ledger, *b.outbox, log, meter.JournalService{})

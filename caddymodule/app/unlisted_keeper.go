@@ -17,9 +17,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
 )
@@ -125,17 +125,8 @@ func (k *itemKeeper) start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	k.cancel = cancel
 	k.loop.Go(func() {
-		ticker := time.NewTicker(keepEvery)
-		defer ticker.Stop()
-		for {
-			k.keep()
-			select {
-			case <-ticker.C:
-			case <-ctx.Done():
-				k.keep()
-				return
-			}
-		}
+		loop.Every(ctx, keepEvery, nil, k.keep)
+		k.keep()
 	})
 }
 
@@ -314,13 +305,3 @@ func keeperLog() *zap.Logger { return caddy.Log().Named("stockgate") }
 var (
 	_ caddy.Destructor = (*itemKeeper)(nil)
 )
-
-func init() {
-	inspect.ItemKeepers = func() (n int) {
-		itemKeepers.Range(func(any, any) bool {
-			n++
-			return true
-		})
-		return n
-	}
-}

@@ -13,6 +13,8 @@ import (
 	_ "github.com/stockgate/stockgate/caddymodule/command"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/postgres"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/sqlite"
+	_ "github.com/stockgate/stockgate/caddymodule/mirror"
+	_ "github.com/stockgate/stockgate/caddymodule/movein"
 	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/record"
 	"github.com/stockgate/stockgate/reservation"

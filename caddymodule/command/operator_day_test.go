@@ -11,10 +11,8 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	running "github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/shard"
 )
 
 // A command believes only Stockgate: another server that answers 200 with JSON has changed
@@ -263,7 +261,8 @@ func TestHealth(t *testing.T) {
 		t.Errorf("%d %s", a.Status, a.Body)
 	}
 	server.Stop()
-	inspect.AgeEdge(running.Active().Runtime(), 2*shard.Silence) // it has been silent for so long
+	usual := timing.Silence.Set(0)
+	t.Cleanup(func() { timing.Silence.Set(usual) })
 	s.Eventually("not ready", func() (string, bool) {
 		r := s.Run("health")
 		return fmt.Sprint(r), r.Status == 3 && strings.Contains(r.Errors, "this edge does not sell")

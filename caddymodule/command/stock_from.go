@@ -17,7 +17,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
-	"github.com/stockgate/stockgate/movein"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -121,8 +120,8 @@ func queryStock(ctx context.Context, db *sql.DB, query string) (*sale.Table, err
 type moving struct {
 	c      *call
 	from   sale.MoveFrom
-	source *movein.Source // nil: not asked
-	seen   *movein.Seen
+	source app.MoveInSource // nil: not asked
+	seen   *sale.MoveSeen
 	before bool // the sale has taken over everything in an earlier apply
 }
 
@@ -166,7 +165,7 @@ func (m *moving) ask(from sale.MoveFrom) (*sale.Moved, error) {
 		}
 		from.Bought = &keys
 	}
-	if m.source, err = movein.Open(from); err != nil {
+	if m.source, err = app.OpenMoveIn(from); err != nil {
 		return nil, err
 	}
 	done := m.c.working("reading the shop's Redis")
@@ -251,7 +250,7 @@ func (m *moving) enter(next *sale.Sale) ([]byte, error) {
 	done := m.c.working("entering what was bought before")
 	defer done()
 	given := int64(0)
-	err := m.source.Each(m.c.cmd.Context(), adminapi.MaxMoveIn, func(some []movein.Purchase) error {
+	err := m.source.Each(m.c.cmd.Context(), adminapi.MaxMoveIn, func(some []sale.MovePurchase) error {
 		var ask adminapi.MoveIn
 		for _, p := range some {
 			ask.Purchases = append(ask.Purchases, adminapi.BoughtBefore{

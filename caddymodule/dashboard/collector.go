@@ -8,6 +8,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/edge"
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -63,15 +64,7 @@ func (c *collector) Destruct() error {
 
 // run looks at everything until ctx ends.
 func (c *collector) run(ctx context.Context) {
-	ticks := time.NewTicker(tickEvery)
-	defer ticks.Stop()
-	for ctx.Err() == nil {
-		c.look(ctx)
-		select {
-		case <-ticks.C:
-		case <-ctx.Done():
-		}
-	}
+	loop.Every(ctx, tickEvery, nil, func() { c.look(ctx) })
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.tick)

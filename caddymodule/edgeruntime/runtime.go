@@ -14,7 +14,6 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/edge"
@@ -118,7 +117,7 @@ func start(a *Options, keys []shard.Key) (*Runtime, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	d := &Runtime{
-		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.Log, Metrics: meter.Edge{}, Rates: rates, AtRisk: a.AtRisk, CheckEvery: timing.CheckRedis.Now()}),
+		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.Log, Metrics: meter.Edge{}, Rates: rates, AtRisk: a.AtRisk, CheckEvery: timing.CheckRedis.Now(), Silence: timing.Silence.Now}),
 		embedded: a.Embedded, log: a.Log,
 	}
 	d.queue = queue.New(queue.Options{Store: store, Edge: d.Leases().ID(), Secret: d.Secret, Sales: d.saleIDs, Abandoned: d.Abandoned, Kept: d.Leases().Kept, Lease: timing.Turn.Now(), Log: a.Log})
@@ -213,18 +212,6 @@ func (d *Runtime) InFlight() int {
 
 // Wait returns when no request uses the edge runtime, or when ctx ends.
 func (d *Runtime) Wait(ctx context.Context) { d.inFlight.wait(ctx) }
-
-func init() {
-	inspect.InFlight = func(runtime any) int { return runtime.(*Runtime).InFlight() }
-	inspect.AgeEdge = func(runtime any, by time.Duration) { runtime.(*Runtime).Age(by) }
-	inspect.Forget = func(runtime any) { runtime.(*Runtime).Leases().Forget() }
-	inspect.Shut = func(runtime any) {
-		f := &runtime.(*Runtime).inFlight
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.closed = true
-	}
-}
 
 // inFlightCounter counts the requests that use the edge runtime.
 type inFlightCounter struct {

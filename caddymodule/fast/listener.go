@@ -19,7 +19,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
-	"github.com/stockgate/stockgate/caddymodule/internal/inspect"
 	"github.com/stockgate/stockgate/fastpath"
 	"github.com/stockgate/stockgate/fastpath/h2"
 )
@@ -119,15 +118,6 @@ func Unsuited(s *caddyhttp.Server) string {
 		return "it announces HTTP/3 on ports that are not known before it starts, or on several"
 	}
 	return ""
-}
-
-func init() {
-	inspect.FastJudge = func(listener any) fastpath.Judge {
-		if plan := listener.(*Listener).plan; plan != nil {
-			return plan
-		}
-		return nil
-	}
 }
 
 // StopAnswering leaves all further requests to Caddy's server.

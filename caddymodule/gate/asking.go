@@ -13,7 +13,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/caddymodule/session"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/outcome"
@@ -156,7 +155,7 @@ func (a *asking) later() {
 	if a.notSold > 0 {
 		wait = max(wait, time.Until(a.deadline))
 	}
-	timing.After(wait, func() {
+	a.gate.after(wait, func() {
 		if !a.runtime.Begin() {
 			a.gate.asksLater.Give()
 			return

@@ -40,3 +40,6 @@ func AddRule(refuses func(*sale.Attempt) *sale.Refusal) (remove func()) {
 	}})
 	return func() { rules = before }
 }
+
+// SetAfter replaces the clock by which the gate asks the shop later. It must come before the first attempt.
+func (g *Gate) SetAfter(after func(time.Duration, func()) *time.Timer) { g.after = after }

@@ -116,6 +116,7 @@ type Gate struct {
 	Judge          `json:"-"`
 	ask            *inquiry.Inquiry // nil: the outcome is not asked
 	asksLater      *filters.Slots   // bounds the orders that are asked about again
+	after          func(time.Duration, func()) *time.Timer
 	outcomes       *outcome.Rules
 	holdOptions    edge.HoldOptions
 	probe          *probe.Probe  // nil: holds in doubt are kept

@@ -202,7 +202,7 @@ func (g *Gate) provisionOutcome() (err error) {
 		return err
 	}
 	g.outcomes.Otherwise = outcome.InDoubt
-	g.asksLater = filters.NewSlots(maxAsksLater)
+	g.asksLater, g.after = filters.NewSlots(maxAsksLater), time.AfterFunc
 	if g.ask, err = g.Ask.Compile(); err != nil {
 		return err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/stockgate/stockgate/fence"
 	"github.com/stockgate/stockgate/journal"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/mirror"
 	"github.com/stockgate/stockgate/recovery"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
@@ -143,11 +142,10 @@ const driftFor = 10 * time.Minute
 func (d *doctor) judgeMirror(b *reservation.SaleStock, head journal.Head) {
 	ctx, cancel := d.call()
 	defer cancel()
-	text, until, err := d.runtime.Store.Journal().Mirror(ctx, b.ID)
-	s, known := mirror.ParseState(text)
+	s, until, err := d.runtime.Store.Journal().Mirror(ctx, b.ID)
 	configured := d.app.Mirrors(b.ID)
 	switch {
-	case err != nil || !known && !configured: // SaleStock says it
+	case err != nil || s == nil && !configured: // SaleStock says it
 		return
 	case b.Status == sale.Draft && configured:
 		d.Add(adminapi.LevelOK, "mirror", "the mirror of %s begins when it is opened: until then the shop's own script may write its keys", b.ID)
@@ -156,6 +154,8 @@ func (d *doctor) judgeMirror(b *reservation.SaleStock, head journal.Head) {
 		if b.Status == sale.Open {
 			d.Add(adminapi.LevelWarning, "mirror", "no edge mirrors %s to the shop's Redis now: its readers see old numbers; every edge that runs should have `mirror`", b.ID)
 		}
+		return
+	case s == nil: // the lease says that an edge has begun, and it has noted nothing that can be read
 		return
 	case s.Error != "":
 		d.Add(adminapi.LevelError, "mirror", "the shop's Redis lacks changes of %s since %s, so its readers see old numbers: %s; the mirror catches up by itself once it can write", b.ID, adminapi.LocalTime(s.Behind), s.Error)

@@ -18,7 +18,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/mirror"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/shard"
@@ -83,19 +82,15 @@ func (o *operator) showSale(r *http.Request) (any, error) {
 
 // mirror says how the shop's own Redis follows a sale; nil: no edge has mirrored it.
 func (o *operator) mirror(id string) (*adminapi.SaleMirror, error) {
-	text, until, err := o.runtime.Store.Journal().Mirror(o.ctx, id)
-	if err != nil {
+	state, until, err := o.runtime.Store.Journal().Mirror(o.ctx, id)
+	if err != nil || state == nil {
 		return nil, err
-	}
-	state, ok := mirror.ParseState(text)
-	if !ok {
-		return nil, nil
 	}
 	head, err := o.runtime.Store.Journal().Head(o.ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	return &adminapi.SaleMirror{State: state, Running: until.After(head.Now)}, nil
+	return &adminapi.SaleMirror{MirrorState: *state, Running: until.After(head.Now)}, nil
 }
 
 func (o *operator) tallySale(r *http.Request) (any, error) {

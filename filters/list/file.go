@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/loop"
 )
 
 const (
@@ -103,18 +105,7 @@ func (f *File) Start() {
 	f.start.Do(func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		f.cancel = cancel
-		f.loop.Go(func() {
-			ticker := time.NewTicker(f.options.Every)
-			defer ticker.Stop()
-			for {
-				f.look(ctx)
-				select {
-				case <-ticker.C:
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
+		f.loop.Go(func() { loop.Every(ctx, f.options.Every, nil, func() { f.look(ctx) }) })
 	})
 }
 

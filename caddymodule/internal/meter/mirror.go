@@ -4,8 +4,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/stockgate/stockgate/mirror"
 )
 
 // mirrorMetrics are the series of the mirror.
@@ -29,6 +27,7 @@ func (m *mirrorMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.lag, m.drift}
 }
 
+// MirrorLag, NoMirror and MirrorDrift count what caddymodule/mirror does.
 func (JournalService) MirrorLag(sale string, lag time.Duration) {
 	m := &All().mirror
 	m.lag.WithLabelValues(sale).Set(lag.Seconds())
@@ -40,6 +39,3 @@ func (JournalService) NoMirror(sale string) { All().mirror.lag.DeleteLabelValues
 func (JournalService) MirrorDrift(sale string, keys int) {
 	All().mirror.drift.WithLabelValues(sale).Add(float64(keys))
 }
-
-// Interface guards
-var _ mirror.Metrics = JournalService{}

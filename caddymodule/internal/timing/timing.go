@@ -5,6 +5,8 @@ package timing
 import (
 	"sync/atomic"
 	"time"
+
+	"github.com/stockgate/stockgate/shard"
 )
 
 var (
@@ -17,6 +19,9 @@ var (
 	SessionWait = usually(5 * time.Second)
 	// CheckRedis is how often an edge looks at Redis's settings and at what all edges share.
 	CheckRedis = usually(5 * time.Second)
+	// Silence is how long an edge sells without an answer from Redis. Unlike the others it counts at once
+	// when a test sets it: an edge that has started becomes one to which Redis has not answered for so long.
+	Silence = usually(shard.Silence)
 	// Overview is the age at which the overview of a quickly read sale is read again, and the pause
 	// before a failed read is retried.
 	Overview = usually(time.Second)
@@ -26,26 +31,6 @@ var (
 
 // Time is one of these times. It is safe for concurrent use.
 type Time struct{ now atomic.Int64 }
-
-var instead atomic.Pointer[func(time.Duration, func())]
-
-// After calls do in a goroutine of its own when a time has passed.
-func After(wait time.Duration, do func()) {
-	if get := instead.Load(); get != nil {
-		(*get)(wait, do)
-		return
-	}
-	time.AfterFunc(wait, do)
-}
-
-// InsteadOfAfter has get called with what After is called with; nil: not any more. Only tests call it.
-func InsteadOfAfter(get func(wait time.Duration, do func())) {
-	if get == nil {
-		instead.Store(nil)
-		return
-	}
-	instead.Store(&get)
-}
 
 func usually(d time.Duration) *Time {
 	t := new(Time)

@@ -1,12 +1,9 @@
-package mirror
+package journal
 
-import (
-	"encoding/json"
-	"time"
-)
+import "time"
 
-// State says how the mirror of a sale goes.
-type State struct {
+// MirrorState says how the mirror of a sale goes: what its edge notes with the lease.
+type MirrorState struct {
 	// At is when it was noted, and Seq is the number of the journal up to which the shop's Redis
 	// has everything.
 	At  time.Time `json:"at"`
@@ -23,15 +20,4 @@ type State struct {
 	DriftKey string    `json:"drift_key,omitempty"`
 	Had      string    `json:"had,omitempty"`
 	Wrote    string    `json:"wrote,omitempty"`
-}
-
-// text is the state as Redis keeps it.
-func (s *State) text() string {
-	text, _ := json.Marshal(s) // it has only texts, numbers and times
-	return string(text)
-}
-
-// ParseState reads what a mirror has noted; false: it has noted nothing that can be read.
-func ParseState(text string) (s State, ok bool) {
-	return s, text != "" && json.Unmarshal([]byte(text), &s) == nil
 }

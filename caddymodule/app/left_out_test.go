@@ -1,0 +1,34 @@
+package app
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/stockgate/stockgate/sale"
+)
+
+// A program without a module, such as this one, says how it is built with it.
+func TestWithoutTheModules(t *testing.T) {
+	_, moveIn := OpenMoveIn(sale.MoveFrom{})
+	_, mirror := loadMirror(caddy.Context{}, []byte("{}"))
+	for name, c := range map[string]struct {
+		err  error
+		says []string
+	}{
+		"moving in":           {moveIn, []string{"built without moving in", "caddymodule/movein", "`stock`"}},
+		"mirror":              {mirror, []string{"built without it", "caddymodule/mirror", "leave mirror out"}},
+		"mirror in Caddyfile": {new(App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("stockgate {\n\tmirror redis://a.example {\n\t}\n}")), []string{"built without it", "caddymodule/mirror", "Testfile:2"}},
+	} {
+		for _, want := range c.says {
+			if c.err == nil || !strings.Contains(c.err.Error(), want) {
+				t.Errorf("%s: %v, it should say %q", name, c.err, want)
+			}
+		}
+	}
+	if m, err := loadMirror(caddy.Context{}, nil); m != nil || err != nil {
+		t.Errorf("no mirror: %v, %v", m, err)
+	}
+}
