@@ -204,7 +204,7 @@ var arrows = map[string][]string{
 	},
 	"caddymodule/report": {"journal", "ledger", "record"},
 	"caddymodule/dashboard": {
-		"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/operator", "caddymodule/report", "edge", "internal/loop", "journal", "ledger", "queue", "record", "reservation", "sale", "shard",
+		"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/operator", "caddymodule/report", "edge", "journal", "ledger", "queue", "record", "reservation", "sale", "shard",
 	},
 	"caddymodule": {
 		"caddymodule/app", "caddymodule/dashboard", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operator", "caddymodule/resolve", "caddymodule/shopapi",
@@ -221,7 +221,7 @@ var arrows = map[string][]string{
 	"": {"caddymodule/command", "caddymodule/ledgers/postgres", "caddymodule/ledgers/sqlite", "caddymodule/mirror", "caddymodule/movein"},
 }
 
-// inMap says whether a package is one of those that arrows names.
+// inMap reports whether a package is one of those that arrows names.
 func inMap(name string) bool {
 	for _, other := range []string{"bench", "cmd", "e2e", "examples", "internal/auditor", "internal/chaos", "internal/chromium", "internal/draw", "internal/ledgertest", "internal/model", "internal/pgtest", "internal/redistest",
 		"internal/shop", "internal/sitetest", "internal/stampede", "internal/stocktest"} {

@@ -18,6 +18,18 @@ import (
 // client, a buyer, an operator, another process: see "Words" in CONTRIBUTING.md.
 var unnamed = regexp.MustCompile(`(?i)\b(nobody|somebody|someone|anybody|everybody|whoever|he|his|him|for who|of who|(?-i:Who) has)\b`)
 
+// sparing are phrases that a sentence rarely needs: how often the project has them, which may only fall.
+var sparing = []struct {
+	phrase  *regexp.Regexp
+	most    int
+	instead string
+}{
+	{regexp.MustCompile(`(?i)\bsays? whether\b`), 14, "a function reports whether"},
+	{regexp.MustCompile(`(?i)\banew\b`), 28, "again, or: restarts, starts over"},
+	{regexp.MustCompile(`(?i)\b(that|those) of\b`), 351, "name it again"},
+	{regexp.MustCompile(`(^|[.:;] |// |-- |\* )What (is|was|are|has|had|comes|came|goes|gets|a|an|the|it|they)\b`), 246, "name the thing"},
+}
+
 // wordsNever are files that are not ours, not prose, or history.
 var wordsNever = []string{".git", "bin", "node_modules", "CHANGELOG.md", "LICENSE", "words_test.go"}
 
@@ -27,6 +39,7 @@ var wordFiles = []string{".md", ".lua", ".sh", ".py", ".js", ".mjs", ".java", ".
 // Comments, messages and pages name the thing or the role that acts.
 func TestWords(t *testing.T) {
 	checked := make(map[string]int)
+	found := make([]int, len(sparing))
 	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
@@ -43,7 +56,7 @@ func TestWords(t *testing.T) {
 		switch ext := filepath.Ext(path); {
 		case ext == ".go":
 			checked[ext]++
-			return checkGoWords(t, path)
+			return checkGoWords(t, path, found)
 		case hasProse(path):
 			checked[ext]++
 			text, err := os.ReadFile(path)
@@ -51,13 +64,21 @@ func TestWords(t *testing.T) {
 				return err
 			}
 			for i, line := range strings.Split(string(text), "\n") {
-				checkWords(t, path, i+1, codeSpan.ReplaceAllString(line, ""))
+				checkWords(t, path, i+1, codeSpan.ReplaceAllString(line, ""), found)
 			}
 		}
 		return nil
 	})
 	if err != nil {
 		t.Fatal(err)
+	}
+	for i, s := range sparing {
+		switch {
+		case found[i] > s.most:
+			t.Errorf("%d times %s, at most %d: %s", found[i], s.phrase, s.most, s.instead)
+		case found[i] < s.most:
+			t.Errorf("%d times %s: lower its number from %d", found[i], s.phrase, s.most)
+		}
 	}
 	for _, ext := range []string{".go", ".md", ".lua"} {
 		if checked[ext] < 20 {
@@ -77,7 +98,7 @@ func hasProse(path string) bool {
 
 // checkGoWords checks the comments of a Go file and its strings of several words: a string
 // of one word is data.
-func checkGoWords(t *testing.T, path string) error {
+func checkGoWords(t *testing.T, path string, found []int) error {
 	t.Helper()
 	files := token.NewFileSet()
 	file, err := parser.ParseFile(files, path, nil, parser.ParseComments)
@@ -86,7 +107,7 @@ func checkGoWords(t *testing.T, path string) error {
 	}
 	for _, group := range file.Comments {
 		for _, c := range group.List {
-			checkWords(t, path, files.Position(c.Pos()).Line, c.Text)
+			checkWords(t, path, files.Position(c.Pos()).Line, c.Text, found)
 		}
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
@@ -95,15 +116,18 @@ func checkGoWords(t *testing.T, path string) error {
 			return true
 		}
 		if text, err := strconv.Unquote(literal.Value); err == nil && strings.ContainsAny(text, " \n") {
-			checkWords(t, path, files.Position(literal.Pos()).Line, text)
+			checkWords(t, path, files.Position(literal.Pos()).Line, text, found)
 		}
 		return true
 	})
 	return nil
 }
 
-func checkWords(t *testing.T, path string, line int, text string) {
+func checkWords(t *testing.T, path string, line int, text string, found []int) {
 	t.Helper()
+	for i, s := range sparing {
+		found[i] += len(s.phrase.FindAllString(text, -1))
+	}
 	for _, word := range unnamed.FindAllString(text, -1) {
 		t.Errorf("%s:%d: %q: say which client, buyer, operator or process: %s", path, line, word, strings.TrimSpace(text))
 	}

@@ -15,7 +15,7 @@ func ScanJSON(body []byte) bool {
 // MaxDepth is how deep a JSON body may nest.
 const MaxDepth = maxDepth
 
-// PairAlike says whether the first pair of a query is simple, and reads it in both ways
+// PairAlike reports whether the first pair of a query is simple, and reads it in both ways
 // then. alike: they give the same.
 func (rd *Reader) PairAlike(query string) (simple, alike bool) {
 	pair, name, simple := nextPair(query)

@@ -5,7 +5,7 @@ import (
 	"unsafe"
 )
 
-// state says whether an input was found.
+// state reports whether an input was found.
 type state uint8
 
 const (

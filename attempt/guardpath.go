@@ -2,7 +2,7 @@ package attempt
 
 import "strings"
 
-// RawPathUnsafe says whether another server could split a raw path into other segments, and
+// RawPathUnsafe reports whether another server could split a raw path into other segments, and
 // why. A segment that is a value must be the same for every server. The path may be a whole
 // request target; its query is not looked at.
 //

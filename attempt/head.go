@@ -53,7 +53,7 @@ func (rd *Reader) readCookies(headers []string, got []found) fault {
 	return fault{}
 }
 
-// hides says whether any cookie's value could be read as several cookies, among them the
+// hides reports whether any cookie's value could be read as several cookies, among them the
 // source's: RFC 2109 lets a comma separate cookies, and a quoted string may hold a
 // semicolon.
 func (src *source) hides(value string) bool {
@@ -108,7 +108,7 @@ func (src *source) cookie(name, value string, got []found) fault {
 	return fault{}
 }
 
-// encodedOnce says whether each escape of a value stands for a byte that needs one, is
+// encodedOnce reports whether each escape of a value stands for a byte that needs one, is
 // no space, and does not begin another escape; and whether a plus sign, which Rack takes for
 // a space, is encoded as well.
 func encodedOnce(value string) bool {
@@ -134,7 +134,7 @@ func encodedOnce(value string) bool {
 	return true
 }
 
-// isUnreserved says whether encodeURIComponent leaves a byte as it is.
+// isUnreserved reports whether encodeURIComponent leaves a byte as it is.
 func isUnreserved(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("-_.!~*'()", c) >= 0
 }
@@ -198,7 +198,7 @@ func (rd *Reader) noteHeaders() {
 	}
 }
 
-// Heeds says whether a header may affect Check and Read, in any case of letters:
+// Heeds reports whether a header may affect Check and Read, in any case of letters:
 // removing any other header does not change what is read. Text with placeholders may
 // read any header.
 func (rd *Reader) ReadsHeader(name string) bool {

@@ -153,7 +153,7 @@ func addMethod(methods []string, method string) []string {
 	return append(methods, method)
 }
 
-// OverridesMethod says whether a request with this header and query asks frameworks to take
+// OverridesMethod reports whether a request with this header and query asks frameworks to take
 // another method than its own.
 func OverridesMethod(h http.Header, query string) bool {
 	methods, _ := OverriddenMethods(nil, h, query)
@@ -188,7 +188,7 @@ func (rd *Reader) FindsItemElsewhere() bool {
 	return rd.rowsLookedUp
 }
 
-// Strippable says whether a header may be one that StripReserved, StripMethodOverride,
+// Strippable reports whether a header may be one that StripReserved, StripMethodOverride,
 // StripRouteOverride, StripH2C or StripNames removes: a request without such names needs
 // none of them.
 func Strippable(name string) bool {
@@ -198,7 +198,7 @@ func Strippable(name string) bool {
 	return len(name) < 32 && overrideLengths&(1<<len(name)) != 0 && name[0]|0x20 == 'x'
 }
 
-// AnyStrippable says whether a header has a Strippable name: one pass instead of one
+// AnyStrippable reports whether a header has a Strippable name: one pass instead of one
 // for each Strip function.
 func AnyStrippable(h http.Header) bool {
 	for name := range h {
@@ -267,7 +267,7 @@ func StripH2C(h http.Header) {
 	setOrDelete(h, "Connection", left)
 }
 
-// without removes tokens from a header's lists, and says whether there were any.
+// without removes tokens from a header's lists, and reports whether there were any.
 func without(lists []string, tokens ...string) (found bool, left []string) {
 	for _, list := range lists {
 		for token := range strings.SplitSeq(list, ",") {
@@ -304,7 +304,7 @@ func StripReserved(h http.Header) {
 
 const reserved = "stockgate-"
 
-// Reserved says whether a header's name is one that StripReserved removes.
+// Reserved reports whether a header's name is one that StripReserved removes.
 func Reserved(name string) bool {
 	return len(name) >= len(reserved) && sameHeader(name[:len(reserved)], reserved)
 }

@@ -198,7 +198,7 @@ func isASCII(s string) bool {
 	return true
 }
 
-// escapesLetters says whether a percent-encoding stands for a byte that needs none.
+// escapesLetters reports whether a percent-encoding stands for a byte that needs none.
 func escapesLetters(raw string) bool {
 	for i := 0; i+2 < len(raw); i++ {
 		if raw[i] != '%' {

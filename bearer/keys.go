@@ -37,7 +37,7 @@ type keyring interface {
 	// find finds the key for a token, other than not, which did not fit. Its errors are
 	// those of jwks.
 	find(ctx context.Context, h header, not *key) (*key, error)
-	// still says whether a key that was found before still counts.
+	// still reports whether a key that was found before still counts.
 	still(context.Context, *key) bool
 }
 

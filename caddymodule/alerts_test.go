@@ -51,7 +51,7 @@ var stockgateLine = regexp.MustCompile(`(?m)^stockgate_[^r].*$`)
 
 var metricName = regexp.MustCompile(`stockgate_[a-z_]+`)
 
-// documented says whether the page of metrics has one of this name, with labels or without.
+// documented reports whether the page of metrics has one of this name, with labels or without.
 func documented(page, name string) bool {
 	return strings.Contains(page, "`"+name+"`") || strings.Contains(page, "`"+name+"{")
 }

@@ -147,7 +147,7 @@ func TestPlacesOfALostSale(t *testing.T) {
 	start()
 	is("at an edge that has just started", at, http.StatusServiceUnavailable)
 	s.OK("sale", "apply", s.File("sale.yaml", listsSale), "--new")
-	is("of a sale that was loaded anew", at, http.StatusGone)
+	is("of a sale that was loaded again", at, http.StatusGone)
 	s.OK("sale", "close", "double11")
 	s.OK("sale", "delete", "double11")
 	is("of a sale that was deleted", at, http.StatusGone)

@@ -66,7 +66,7 @@ func TestUnfence(t *testing.T) {
 }
 
 // An address leads to the old primary again. The edge that knows its successor does not sell from
-// it, and says why. It goes on with the successor, or once the old primary was started anew: then
+// it, and says why. It goes on with the successor, or once the old primary was restarted: then
 // that has what was sold meanwhile.
 func TestAnOldPrimaryIsNamed(t *testing.T) {
 	old := redistest.Start(t, redistest.Config("appendonly yes", "appendfsync always"))

@@ -132,7 +132,7 @@ func TestHardnessFollowsTheRate(t *testing.T) {
 		{10 * time.Second, 101, 8}, // windows without any
 		{12 * time.Second, 1, 0},
 		{11 * time.Second, 101, 8}, // a clock that is behind by a window counts in this one
-		{5 * time.Second, 1, 0},    // one that was set back begins anew
+		{5 * time.Second, 1, 0},    // one that was set back starts over
 	} {
 		if step.at != at {
 			at, n = step.at, 0

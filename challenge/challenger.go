@@ -73,7 +73,7 @@ func (r *Rules) bits(attempts uint32) int {
 	return min(r.Least+bits.Len32((attempts-1)/r.Above)-1, r.Most)
 }
 
-// accepts says whether a solution serves the attempt, and spends it if spend is set.
+// accepts reports whether a solution serves the attempt, and spends it if spend is set.
 func (c *Challenger) accepts(now time.Time, keys []Key, scope Scope, text string, need int, spend bool) bool {
 	s, ok := parse(text)
 	if !ok || s.bits < c.rules.Least {
@@ -94,7 +94,7 @@ func (c *Challenger) accepts(now time.Time, keys []Key, scope Scope, text string
 	return c.spent.take(first[:], s.minute, minute) && (!easy || c.spent.take(s.seed[:], s.minute, minute))
 }
 
-// issued says whether the task is one of these keys for the scope.
+// issued reports whether the task is one of these keys for the scope.
 func (s *solution) issued(keys []Key, scope Scope) bool {
 	for i := range keys {
 		if genuine := keys[i].seed(scope, s.minute, s.bits); genuine.is(&s.seed) {

@@ -17,7 +17,7 @@ type meter struct {
 }
 
 // maxLate is how late attempts may be counted, because a goroutine had to wait or another
-// processor's clock is ahead. A clock that is set back further begins anew; the meter waits
+// processor's clock is ahead. A clock that is set back further starts over; the meter waits
 // for one that is set back by less.
 const maxLate = 2 * time.Second
 

@@ -61,7 +61,7 @@ func parse(text string) (s solution, ok bool) {
 	return s, true
 }
 
-// canonical says whether a number is in its only permitted form, with at most this many digits.
+// canonical reports whether a number is in its only permitted form, with at most this many digits.
 func canonical(text string, most int) bool {
 	return digits(text, most) && (text[0] != '0' || len(text) == 1)
 }
@@ -94,7 +94,7 @@ func decodeSeed(into *seed, text string) bool {
 	return err == nil && n == seedSize
 }
 
-// works says whether the nonces solve the task, and returns the hash of the first step,
+// works reports whether the nonces solve the task, and returns the hash of the first step,
 // which differs between any two solutions that took the full work.
 func (s *solution) works() (first [sha256.Size]byte, ok bool) {
 	var room [64]byte
@@ -111,7 +111,7 @@ func (s *solution) works() (first [sha256.Size]byte, ok bool) {
 	return first, true
 }
 
-// leads says whether a hash begins with this many zero bits.
+// leads reports whether a hash begins with this many zero bits.
 func leads(hash *[sha256.Size]byte, zeros int) bool {
 	return bits.LeadingZeros64(binary.BigEndian.Uint64(hash[:8])) >= zeros
 }

@@ -41,5 +41,5 @@ func (c NameCombiner) AwaitRoom(queue string, atMost time.Duration) bool {
 	return c.c.AwaitRoom(queue, atMost)
 }
 
-// IsCrowded says whether AwaitRoom would wait.
+// IsCrowded reports whether AwaitRoom would wait.
 func (c NameCombiner) IsCrowded(queue string) bool { return c.c.IsCrowded(queue) }

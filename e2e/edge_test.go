@@ -303,7 +303,7 @@ func (e *edge) mustKnow(function string) {
 	}
 }
 
-// functionKnown says whether Caddy's binary has a function: one that was renamed is never
+// functionKnown reports whether Caddy's binary has a function: one that was renamed is never
 // found in a dump.
 func functionKnown(function string) bool {
 	known, asked := knownFunctions.Load(function)

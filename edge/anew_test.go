@@ -21,7 +21,7 @@ func closeAndDelete(t *testing.T, e *edge.Edge) {
 	}
 }
 
-// What an edge was promised of a sale that was deleted is not told to the one that was loaded anew
+// What an edge was promised of a sale that was deleted is not told to the one that was loaded again
 // under its id: with units of the new sale it would sell the old orders again.
 func TestPromisesEndWithTheSale(t *testing.T) {
 	s := redistest.Start(t, redistest.Config("appendonly yes", "appendfsync always"))
@@ -50,7 +50,7 @@ func TestPromisesEndWithTheSale(t *testing.T) {
 	}
 }
 
-// An edge that has missed how a sale was deleted, loaded anew and deleted again knows that it was
+// An edge that has missed how a sale was deleted, loaded again and deleted again knows that it was
 // deleted.
 func TestDeletedTwiceUnseen(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {

@@ -101,7 +101,7 @@ func (b *backlog) fits(o outcome) bool {
 	return true
 }
 
-// has says whether an outcome waits.
+// has reports whether an outcome waits.
 func (b *backlog) has(sale string, key outcomeKey) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -248,7 +248,7 @@ const statusUnreadable sale.Status = "unreadable"
 // readListing reads one sale; known is returned when its version still holds.
 func (e *Edge) readListing(ctx context.Context, id string, known *Listing) (*Listing, error) {
 	if known != nil {
-		// the epoch too: in another life the sale's versions begin anew
+		// the epoch too: in another life the sale's versions start over
 		meta, err := e.shard.Data(id).Meta(ctx, "version", "epoch", "fence")
 		if err != nil {
 			return nil, err
@@ -263,7 +263,7 @@ func (e *Edge) readListing(ctx context.Context, id string, known *Listing) (*Lis
 	return e.loadListing(ctx, id, known)
 }
 
-// loadListing reads one sale anew. It is followed as known is, another version of it.
+// loadListing reads one sale again. It is followed as known is, another version of it.
 func (e *Edge) loadListing(ctx context.Context, id string, known *Listing) (*Listing, error) {
 	loaded, err := e.Store.Load(ctx, id)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 type Enrolment struct {
 	// Signing is the id of the key with which the edges sign; empty: no edge has enrolled.
 	Signing string
-	// First is the id of the key with which this edge signs. Known says whether this edge
+	// First is the id of the key with which this edge signs. Known reports whether this edge
 	// has the key Signing too.
 	First string
 	Known bool

@@ -57,7 +57,7 @@ func (e *Edge) Followed(sale string) (seq int64, ok bool) {
 	return f.seq.Load(), true
 }
 
-// BindingsLoaded says whether the edge knows which keys and refs are bound.
+// BindingsLoaded reports whether the edge knows which keys and refs are bound.
 func (e *Edge) BindingsLoaded(sale string) bool {
 	l, ok := e.Catalogue().Sale(sale)
 	if !ok {
@@ -107,7 +107,7 @@ func (f Filter) Add(name string) {
 	}
 }
 
-// Maybe says whether the filter takes a name for one that was added.
+// Maybe reports whether the filter takes a name for one that was added.
 func (f Filter) Maybe(name string) bool { return f.f.maybe(name) }
 
 // Count lets the filter grow as if each of its stages had so many names.
@@ -153,5 +153,5 @@ func (e *Edge) SetMetrics(m Metrics) { e.setMetrics(m) }
 // Abandon releases a reservation that was never forwarded.
 func (e *Edge) Abandon(sale, id string) { e.abandon(sale, id, false) }
 
-// MayBeBound says whether a binding field may be bound in a sale, as far as the edge knows.
+// MayBeBound reports whether a binding field may be bound in a sale, as far as the edge knows.
 func (e *Edge) MayBeBound(sale, field string) bool { return e.viewOf(sale).mayBind(field) }

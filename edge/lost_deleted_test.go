@@ -13,7 +13,7 @@ import (
 // An edge that has seen which sale was deleted says it to the new one under its id, where Redis has
 // forgotten it with all else: an order of the deleted one takes no unit.
 func TestEmptiedRedisWasDeletedBefore(t *testing.T) {
-	for name, again := range map[string]bool{"deleted": false, "deleted, and loaded anew": true} {
+	for name, again := range map[string]bool{"deleted": false, "deleted, and loaded again": true} {
 		t.Run(name, func(t *testing.T) {
 			server := redistest.Start(t)
 			e := stocktest.NewEdge(t, stocktest.Options(server), edge.Options{})

@@ -44,7 +44,7 @@ func verdict(e *edge.Edge) string {
 }
 
 // A sale that Redis has lost is unavailable at the edges that sold it and at those that
-// start afterwards, and loading its file again is refused unless it is to begin anew.
+// start afterwards, and loading its file again is refused unless it is to start over.
 func TestEmptiedRedis(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		e, logs := watched(t, b)
@@ -260,7 +260,7 @@ func TestRedisGoesBack(t *testing.T) {
 	}
 }
 
-// An answer of before a loss that comes after the sale has begun anew does not look as if
+// An answer of before a loss that comes after the sale has begun again does not look as if
 // the new one had lost something.
 func TestLateAnswerOfAnotherLife(t *testing.T) {
 	f := stocktest.NewFaulty(t, stocktest.Long)

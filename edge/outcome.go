@@ -73,7 +73,7 @@ func (e *Edge) abandon(saleID, id string, queued bool) {
 	e.backlog.add(outcome{sale: saleID, id: id, kind: outcomeRelease, source: word, cause: unsent})
 }
 
-// Abandoned says whether a reservation was never forwarded and is to be released, which Redis does
+// Abandoned reports whether a reservation was never forwarded and is to be released, which Redis does
 // not know yet.
 func (e *Edge) Abandoned(saleID, id string) bool {
 	return e.backlog.has(saleID, outcomeKey{id, outcomeRelease})

@@ -8,7 +8,7 @@ import (
 
 // ReplaceKey registers this edge's signing key in the place of the registered one, which is
 // lost. old is a copy of that key; nil: there is none, and everything that is counted by
-// identity begins anew. It returns the key that was registered. The error wraps
+// identity starts over. It returns the key that was registered. The error wraps
 // shard.ErrRefused if this edge has the registered key.
 func (e *Edge) ReplaceKey(ctx context.Context, old *shard.Key) (lost string, err error) {
 	n, err := e.Enrolment(ctx)

@@ -25,7 +25,7 @@ const (
 
 // boundFilter is a Bloom filter of binding fields: it knows for certain that a field was
 // never added. It may be read while fields are added. It grows by stages, because to fill
-// a larger filter anew every edge would have to read all bindings from Redis.
+// a larger filter again every edge would have to read all bindings from Redis.
 type boundFilter struct {
 	seed   maphash.Seed // random, so that no client can choose refs that collide with others
 	stages atomic.Pointer[[]*boundStage]

@@ -134,7 +134,7 @@ func TestTheFilterGrows(t *testing.T) {
 	}
 }
 
-// One that is full of what is not bound any more is made anew, of what is.
+// One that is full of what is not bound any more is made again, of what is.
 func TestTheFilterIsMadeAnew(t *testing.T) {
 	v := newViewed(t, 1)
 	room := v.BoundRoom("s")

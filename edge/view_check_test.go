@@ -21,7 +21,7 @@ func repeating(id, key, ref string) *sale.Attempt {
 	return &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: stocktest.UnitsOfA(1), Key: key, Print: "p", Ref: ref}
 }
 
-// isNew says whether an edge would refuse an attempt from memory.
+// isNew reports whether an edge would refuse an attempt from memory.
 func isNew(t testing.TB, e *edge.Edge, a *sale.Attempt) bool {
 	t.Helper()
 	l, _ := e.Catalogue().Sale("s")

@@ -185,7 +185,7 @@ func (j *journalOf) publish(r *journalReader, at time.Duration) {
 	j.listing.followed.Store(j.f)
 }
 
-// unsure withdraws the listing's view. Loading begins anew, because it may continue at
+// unsure withdraws the listing's view. Loading starts over, because it may continue at
 // another server.
 func (j *journalOf) unsure() {
 	j.listing.followed.Store(nil)
@@ -205,7 +205,7 @@ func (r *journalReader) unsure() {
 }
 
 // step finds the positions that are missing, reads once, and loads a piece of the
-// bindings where they are not loaded. It says whether there may be more to read at
+// bindings where they are not loaded. It reports whether there may be more to read at
 // once.
 func (r *journalReader) step(ctx context.Context) (brought bool, err error) {
 	for _, j := range r.sales {

@@ -145,7 +145,7 @@ func TestAnOldViewSaysNothing(t *testing.T) {
 }
 
 // Without its connection the view says nothing from that moment on. The same journal
-// is followed further, from where the view was; another one anew.
+// is followed further, from where the view was; another one again.
 func TestALostConnection(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(t *testing.T, v *viewed)
@@ -206,7 +206,7 @@ func bind(t *testing.T, v *viewed, fields ...string) {
 }
 
 // Entries that were trimmed before they were read, and another life of the same Redis,
-// begin the view anew.
+// begin the view again.
 func TestAGapBeginsAnew(t *testing.T) {
 	for name, change := range map[string]func(t *testing.T, v *viewed) error{
 		"trimmed": func(t *testing.T, v *viewed) error {

@@ -228,7 +228,7 @@ func is(b []byte, word string) bool {
 	return true
 }
 
-// isHost says whether it is a name or an address, with or without a port. More than
+// isHost reports whether it is a name or an address, with or without a port. More than
 // that is valid (RFC 3986, section 3.2.2), and left to net/http.
 func isHost(b []byte) bool {
 	for _, c := range b {
@@ -252,7 +252,7 @@ func IsPlainRequest(method, target, host string) bool {
 	return method != "" && method != "CONNECT" && strings.HasPrefix(target, "/") && isGraphic(bytesOf(target)) && isEscaped(bytesOf(target)) && isHost(bytesOf(host))
 }
 
-// isEscaped says whether each % in the path of a target begins an escape (RFC 3986, section 2.1).
+// isEscaped reports whether each % in the path of a target begins an escape (RFC 3986, section 2.1).
 // net/http answers 400 to others. It does not look at those of the query.
 func isEscaped(target []byte) bool {
 	for {
@@ -310,7 +310,7 @@ func below(x uint64, n uint64) uint64 { return (x - n*ones) & ^x & highs }
 
 func equal(x uint64, n uint64) uint64 { return below(x^n*ones, 1) }
 
-// isText says whether there is certainly no control character.
+// isText reports whether there is certainly no control character.
 func isText(b []byte) bool {
 	for ; len(b) >= 8; b = b[8:] {
 		if x := binary.LittleEndian.Uint64(b); below(x, ' ')|equal(x, 0x7f) != 0 {
@@ -325,7 +325,7 @@ func isText(b []byte) bool {
 	return true
 }
 
-// isGraphic says whether there are certainly only visible ASCII characters, and no #.
+// isGraphic reports whether there are certainly only visible ASCII characters, and no #.
 func isGraphic(b []byte) bool {
 	for ; len(b) >= 8; b = b[8:] {
 		if x := binary.LittleEndian.Uint64(b); below(x, '!')|equal(x, 0x7f)|equal(x, '#')|x&highs != 0 {

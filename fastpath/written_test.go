@@ -65,7 +65,7 @@ func (long400) Judge(out []byte, _ *fastpath.Request) ([]byte, bool) {
 }
 
 // TestDeadlinesOfAnswers bounds the writing of answers and the waiting for the next request,
-// and sets a deadline anew only when a sixteenth of it has gone by.
+// and sets a deadline again only when a sixteenth of it has gone by.
 func TestDeadlinesOfAnswers(t *testing.T) {
 	for _, c := range []struct{ idle, write, wantIdle, wantWrite time.Duration }{
 		{16 * time.Second, 160 * time.Second, 16 * time.Second, 160 * time.Second},

@@ -1,5 +1,5 @@
 // Package fence keeps an edge's leases on the sales that it sells. A Redis that was promoted
-// or started anew may lack movements: it sells nothing until the edges have said what they
+// or restarted may lack movements: it sells nothing until the edges have said what they
 // know, and gets from them what it lacks. docs/fence.md explains the protocol.
 package fence
 
@@ -271,7 +271,7 @@ func (k *Keeper) end(m *member) bool {
 	}
 	m.running = false
 	if k.ctx.Err() == nil {
-		m.answer(nil) // the next call begins anew
+		m.answer(nil) // the next call starts over
 	}
 	return true
 }

@@ -182,7 +182,7 @@ func (m *member) step(ctx context.Context) error {
 }
 
 // enter notes that the edge sells in a term. If its epoch is new, that is from the next number on, and
-// what was promised before is owed no more: the sale was deleted and loaded anew, or rebuilt from the
+// what was promised before is owed no more: the sale was deleted and loaded again, or rebuilt from the
 // ledger and the shop's orders.
 func (m *member) enter(term shard.Term, seq int64) {
 	if old := m.since.Load(); old != nil && old.epoch == term.Epoch {
@@ -247,7 +247,7 @@ func (m *member) note(s State) {
 		m.keeper.log.Error("redis is older than what this edge knows: it may be a primary that has been replaced; not selling, see docs/fence.md",
 			sale, zap.String("known", m.clock.Known().Term.Name))
 	default:
-		m.keeper.log.Error("redis was promoted or started anew: not selling until every edge has said what it knows", sale)
+		m.keeper.log.Error("redis was promoted or restarted: not selling until every edge has said what it knows", sale)
 	}
 	switch {
 	case s.Stuck == 0 || old != nil && old.Stuck > 0:

@@ -68,7 +68,7 @@ func (i *Items) addOdd(form string) {
 	}
 }
 
-// Listed says whether a SKU is one of the items, or one that a shop could take for
+// Listed reports whether a SKU is one of the items, or one that a shop could take for
 // one of them: databases compare without regard to case, and languages that read
 // numbers leniently see 20002001 in 020002001, +20002001, 20002001x and 2.0002001e7abc.
 // Doubtful SKUs are listed: they may not pass.

@@ -20,7 +20,7 @@ import (
 // clips are what numbers that are too large become where they do not wrap.
 var clips = [...]uint64{math.MaxInt32, math.MaxUint32, math.MaxInt64, math.MaxUint64}
 
-// readsAs says whether some language reads a text as the number of a listed item.
+// readsAs reports whether some language reads a text as the number of a listed item.
 func (i *Items) readsAs(form string) bool {
 	if plain := ungroup(form); plain != form && i.readsAs(plain) {
 		return true
@@ -57,7 +57,7 @@ func (i *Items) readsAs(form string) bool {
 	return err == nil
 }
 
-// is says whether a number in plain decimal form is an item.
+// is reports whether a number in plain decimal form is an item.
 func (i *Items) is(plain string) bool {
 	_, listed := i.forms[plain]
 	return listed && plain != ""
@@ -70,7 +70,7 @@ func (i *Items) isDecimal(number uint64) bool {
 	return listed
 }
 
-// isInteger says whether the longest prefix of digits in a base is an item's number.
+// isInteger reports whether the longest prefix of digits in a base is an item's number.
 func (i *Items) isInteger(text string, base uint64) bool {
 	n, number, large := 0, uint64(0), false
 	for ; n < len(text); n++ {
@@ -96,13 +96,13 @@ func digitOf(c byte) uint64 {
 	return 99
 }
 
-// wraps says whether digits are an item's number at 32 bits.
+// wraps reports whether digits are an item's number at 32 bits.
 func (i *Items) wraps(text string) bool {
 	number, err := strconv.ParseUint(text, 10, 64)
 	return err == nil && (number > math.MaxUint32 && i.isNumber(number) || i.clip > 0 && number > i.clip)
 }
 
-// isNumber says whether a number, or what 64 bits hold of it, is an item's, also when it wraps
+// isNumber reports whether a number, or what 64 bits hold of it, is an item's, also when it wraps
 // or is clipped at 32 bits. Behind a minus, which is left out here, it wraps the other way.
 func (i *Items) isNumber(number uint64) bool {
 	if _, same := i.inexact[float64(number)]; same || i.isDecimal(number) || i.clip > 0 && number > i.clip {
@@ -112,7 +112,7 @@ func (i *Items) isNumber(number uint64) bool {
 	return number > math.MaxInt32 && (i.isDecimal(uint64(low)) || i.isDecimal(uint64(-low)))
 }
 
-// isFloat says whether a number is an item's when its fraction is cut or rounded, when it
+// isFloat reports whether a number is an item's when its fraction is cut or rounded, when it
 // wraps at 32 bits or is clipped, or because a double holds both of them alike.
 func (i *Items) isFloat(f float64) bool {
 	if _, same := i.inexact[f]; same || i.clip > 0 && f > float64(i.clip) {

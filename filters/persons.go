@@ -20,7 +20,7 @@ type Person struct {
 // personal are the identities that lists know, besides the address and the buyer.
 var personal = [...]string{list.Phone, list.Device, list.Address}
 
-// Denied says whether one of the denylists names the person in any way.
+// Denied reports whether one of the denylists names the person in any way.
 //
 // An error means that the answer is not known: a list cannot be reached, or the address
 // is not known and might be listed. The attempt must not pass then. Together the lookups wait
@@ -47,7 +47,7 @@ func Denied(ctx context.Context, lists []*list.List, p *Person) (bool, error) {
 	return false, nil
 }
 
-// Admitted says whether one of the allowlists names the person. A list that cannot be
+// Admitted reports whether one of the allowlists names the person. A list that cannot be
 // reached matters only when no other list names the person: then the answer is not
 // known, which is an error. A person whose address is not known is not listed by
 // address. The lookups wait as those of [Denied] do.

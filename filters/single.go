@@ -20,7 +20,7 @@ type singleShard struct {
 	_    [40]byte // a cache line each
 }
 
-// Enter says whether no other attempt with this key is under way. A caller that entered
+// Enter reports whether no other attempt with this key is under way. A caller that entered
 // must call Leave.
 func (s *Single) Enter(key string) bool {
 	shard := s.shard(key)
@@ -36,7 +36,7 @@ func (s *Single) Enter(key string) bool {
 	return true
 }
 
-// Entered says whether an attempt with this key is under way.
+// Entered reports whether an attempt with this key is under way.
 func (s *Single) Entered(key string) bool {
 	shard := s.shard(key)
 	shard.mu.Lock()

@@ -11,7 +11,7 @@ func (j *Journal) Deleted(ctx context.Context) (map[string]string, error) {
 }
 
 // DeletedEpoch returns the last epoch of a sale that was deleted on purpose, also if the sale
-// was loaded anew since; 0: it never was.
+// was loaded again since; 0: it never was.
 func (j *Journal) DeletedEpoch(ctx context.Context, id string) (int64, error) {
 	deleted, err := j.shard.DeletedEpoch(ctx, id)
 	if err != nil {
@@ -22,7 +22,7 @@ func (j *Journal) DeletedEpoch(ctx context.Context, id string) (int64, error) {
 }
 
 // Replaced reports whether the sale of one epoch was deleted on purpose, and that of another one was
-// loaded anew since. deleted is what DeletedEpoch returns.
+// loaded again since. deleted is what DeletedEpoch returns.
 func Replaced(old, deleted, now int64) bool { return old <= deleted && deleted < now }
 
 // Announce adds sales to the index, so that edges notice when Redis has lost one. Of one that

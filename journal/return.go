@@ -10,7 +10,7 @@ import "strings"
 // ReturnID is the id of the return that a movement `returned` belongs to.
 func (m *Movement) ReturnID() string { return firstWord(m.Cause) }
 
-// OfReturn says whether a movement takes from the stock what the movement before it, in the
+// OfReturn reports whether a movement takes from the stock what the movement before it, in the
 // same epoch, has returned. It is then not an adjustment of its own.
 func (m *Movement) OfReturn(before *Movement) bool {
 	return before != nil && before.Kind == "returned" && m.Kind == "adjusted" && m.Seq == before.Seq+1 &&

@@ -32,7 +32,7 @@ func ArchivedEpoch(name string) int64 {
 }
 
 // archive gives what the ledger has of a sale another name, if the sale was deleted on purpose
-// since, and loaded anew as this epoch. False: it was not deleted, so Redis has lost it.
+// since, and loaded again as this epoch. False: it was not deleted, so Redis has lost it.
 func (s *following) archive(ctx context.Context, epoch int64) (bool, error) {
 	call, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
@@ -49,7 +49,7 @@ func (s *following) archive(ctx context.Context, epoch int64) (bool, error) {
 	if err := s.ledger.Archive(write, s.sale, s.owner, s.at, as); err != nil {
 		return false, s.failed("ledger", fmt.Errorf("the ledger cannot archive the sale that was deleted: %w", err))
 	}
-	s.log.Info("the sale was deleted and is loaded anew: what the ledger had of it has another name", zap.String("sale", s.sale), zap.String("archived", as))
+	s.log.Info("the sale was deleted and is loaded again: what the ledger had of it has another name", zap.String("sale", s.sale), zap.String("archived", as))
 	s.lost() // read the position again: it is the beginning
 	return true, nil
 }

@@ -66,7 +66,7 @@ func (d *drift) say(log *zap.Logger, m DriftMetrics, cells []string) {
 	m.Drift(d.sale, d.what, len(cells))
 }
 
-// unbalanced says whether the columns of a cell do not add up, or it cannot be read.
+// unbalanced reports whether the columns of a cell do not add up, or it cannot be read.
 func unbalanced(text string) bool {
 	c, err := record.ParseCell(text)
 	return err != nil || !c.Balanced()
@@ -168,7 +168,7 @@ func (c *Cell) add(change *Cell) {
 	c.Confirmed += change.Confirmed
 }
 
-// sameCell says whether a cell in Redis is as it should be. A missing cell has no units.
+// sameCell reports whether a cell in Redis is as it should be. A missing cell has no units.
 func sameCell(text string, want Cell) bool {
 	if text == "" {
 		want.Name = ""

@@ -98,7 +98,7 @@ func (s *following) head(ctx context.Context) (journal.Head, error) {
 	return s.journals.Head(ctx, s.sale)
 }
 
-// has says whether the ledger still has all of the journal. A failover may reset a
+// has reports whether the ledger still has all of the journal. A failover may reset a
 // database to an earlier state after the last movement of a sale.
 func (s *following) has(ctx context.Context, head journal.Head) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, callFor)
@@ -111,7 +111,7 @@ func (s *following) has(ctx context.Context, head journal.Head) (bool, error) {
 	return at == Position{head.Epoch, head.Last}, nil
 }
 
-// sure says whether this drainer has the sale for at least another half lease. It does not rely
+// sure reports whether this drainer has the sale for at least another half lease. It does not rely
 // on an earlier lease when the journal's epoch differs from the ledger's.
 func (s *following) sure(epoch int64) bool {
 	return time.Until(s.ours) > lease/2 && s.at.Epoch == epoch
@@ -253,7 +253,7 @@ func (s *following) read(ctx context.Context, head journal.Head) (_ []journal.Mo
 	return movements, s.ends(movements, head)
 }
 
-// ends says whether a journal lacks an entry that it should have.
+// ends reports whether a journal lacks an entry that it should have.
 func (s *following) ends(movements []journal.Movement, head journal.Head) error {
 	if len(movements) == 0 && s.at.Seq < head.Last {
 		return &journal.GapError{Sale: s.sale, Want: s.at.Seq + 1}
@@ -261,7 +261,7 @@ func (s *following) ends(movements []journal.Movement, head journal.Head) error 
 	return nil
 }
 
-// Same says whether two movements are the same.
+// Same reports whether two movements are the same.
 func Same(a, b *journal.Movement) bool {
 	return a.Seq == b.Seq && Text(a.Kind) == Text(b.Kind) && a.Time.Equal(b.Time) && Text(a.ID) == Text(b.ID)
 }
@@ -276,7 +276,7 @@ func (s *following) acknowledge(ctx context.Context) error {
 	return nil
 }
 
-// still says whether what was read since the head is of its epoch, and fails with err, what the
+// still reports whether what was read since the head is of its epoch, and fails with err, what the
 // reading failed with, if it is. ErrNoSale: the sale was deleted, rebuilt or fenced meanwhile. That is
 // no failure, and the next poll begins with another head.
 func (s *following) still(ctx context.Context, epoch int64, err error) error {

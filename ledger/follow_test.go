@@ -176,7 +176,7 @@ func (i *interrupted) Append(ctx context.Context, sale, owner string, b *ledger.
 }
 
 // A sale that is deleted while a drainer works on it raises no alarm, and one that is loaded
-// anew at that moment gets none of its rows into those of the old one.
+// again at that moment gets none of its rows into those of the old one.
 func TestDeletedMeanwhile(t *testing.T) {
 	for _, test := range []struct {
 		name string
@@ -185,9 +185,9 @@ func TestDeletedMeanwhile(t *testing.T) {
 		rows int64 // of the old sale, which are all or none
 	}{
 		{"before the journal is read", func(i *interrupted) *atomic.Pointer[func()] { return &i.read }, false, 0},
-		{"before the journal is read, and loaded anew", func(i *interrupted) *atomic.Pointer[func()] { return &i.read }, true, 0},
+		{"before the journal is read, and loaded again", func(i *interrupted) *atomic.Pointer[func()] { return &i.read }, true, 0},
 		{"before it is acknowledged", func(i *interrupted) *atomic.Pointer[func()] { return &i.acknowledge }, false, 1},
-		{"before it is acknowledged, and loaded anew", func(i *interrupted) *atomic.Pointer[func()] { return &i.acknowledge }, true, 1},
+		{"before it is acknowledged, and loaded again", func(i *interrupted) *atomic.Pointer[func()] { return &i.acknowledge }, true, 1},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			s := ledgertest.NewSeller(t, redistest.Start(t), 1000)

@@ -199,7 +199,7 @@ func (k *Keeper) sayUnsent(sale string, h journal.Head, gone int64) {
 		zap.String("sale", sale), zap.Int64("sent", h.Sent), zap.Int64("trimmed", gone), zap.Time("well_at", h.SentAt))
 }
 
-// Late says whether a ledger is so far behind that operators should know.
+// Late reports whether a ledger is so far behind that operators should know.
 func Late(h journal.Head) bool { return h.Age > alarmAge || h.Behind() > alarmLength }
 
 // alarm logs when the ledger falls behind, and when it has caught up.

@@ -67,7 +67,7 @@ func (d *Drainer) Remind(ctx context.Context, closed map[string]bool) error {
 	return nil
 }
 
-// isDeleted says whether the ledger still has a sale that was deleted on purpose since, perhaps
+// isDeleted reports whether the ledger still has a sale that was deleted on purpose since, perhaps
 // before the ledger had heard that it was closed.
 func (d *Drainer) isDeleted(ctx context.Context, id string) (bool, error) {
 	at, err := d.ledger.Position(ctx, id)

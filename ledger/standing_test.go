@@ -116,7 +116,7 @@ func TestGapInLedger(t *testing.T) {
 	s.UntilDrained(l)
 }
 
-// The file is removed while an edge has it open: that is logged, and the file that is made anew gets
+// The file is removed while an edge has it open: that is logged, and the file that is made again gets
 // everything again.
 func TestLedgerIsRemoved(t *testing.T) {
 	server := redistest.Start(t)

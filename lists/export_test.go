@@ -6,7 +6,7 @@ import (
 	"github.com/stockgate/stockgate/identity"
 )
 
-// Has says whether exactly this entry is in the list: an address within a listed prefix is not.
+// Has reports whether exactly this entry is in the list: an address within a listed prefix is not.
 func (l *Lists) Has(ctx context.Context, secret *identity.Secret, list string, e Entry) (bool, error) {
 	m, err := l.listMeta(ctx, list)
 	if err != nil {

@@ -284,7 +284,7 @@ func TestListViewOfAnotherLife(t *testing.T) {
 }
 
 // TestListViewGrows: a filter that has become too small, or that has many removed entries, is
-// made anew.
+// made again.
 func TestListViewGrows(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		l := mirror(t, stocktest.Options(b), "bad")

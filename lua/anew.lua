@@ -5,7 +5,7 @@
 -- uses shard.lua: TOLERANCE, shard, time
 -- uses states.lua: index
 
--- begin_anew begins a held hold anew. A step of Redis's time that the caller knows of gets into none of
+-- begin_anew begins a held hold again. A step of Redis's time that the caller knows of gets into none of
 -- its times: its token would be good for too long. The record keeps the cause as long as it is held:
 -- that its order was sent must be known also where the line is lost.
 local function begin_anew(id, r, mode, hold_for, margin, cause)

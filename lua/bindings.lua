@@ -71,7 +71,7 @@ local function bound_to(field)
   return nil
 end
 
--- taken says whether another reservation keeps a field from one that becomes confirmed
+-- taken reports whether another reservation keeps a field from one that becomes confirmed
 -- or unbacked. A confirmed reservation stays and must be found, so it takes the field
 -- even from a hold, which may yet free it. The time of a key does not count: the journal must
 -- tell what becomes of the field, see replay.lua, and it does not say what time it was.
@@ -140,7 +140,7 @@ local function unlist_under(ref, id)
   if #ids < #before then bind_named(ref, ids[1] or false, others_of(ids, more)) end
 end
 
--- stays_found says whether a reservation that ends so is still found by its ref
+-- stays_found reports whether a reservation that ends so is still found by its ref
 local function stays_found(state, cause)
   return state == 'expired' or state == 'released' and (find(cause, 'webhook', 1, true) == 1 or find(cause, 'api', 1, true) == 1)
 end
@@ -166,7 +166,7 @@ local function bind_again(id, r, state)
   list_under(r[REF], id)
 end
 
--- same_lines says whether two texts "cell quantity …" are the same units
+-- same_lines reports whether two texts "cell quantity …" are the same units
 local function same_lines(a, b)
   local n = {}
   for _, line in ipairs(pairs_of(a)) do n[line[1]] = (n[line[1]] or 0) + line[2] end

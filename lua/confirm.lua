@@ -35,18 +35,18 @@ local function charge_again(charges)
   end
 end
 
--- is_forgotten says whether an ended reservation whose token expired at exp may have
+-- is_forgotten reports whether an ended reservation whose token expired at exp may have
 -- been dropped, see forget.lua: then it was not lost.
 local function is_forgotten(exp)
   local forgotten = call('HGET', KEYS[META_KEY], 'forgotten')
   return forgotten and exp <= tonumber(forgotten)
 end
 
--- was_deleted says whether the sale of an epoch was deleted on purpose: the one that was loaded
--- anew under its id has lost nothing of it, and must not sell its orders again.
+-- was_deleted reports whether the sale of an epoch was deleted on purpose: the one that was loaded
+-- again under its id has lost nothing of it, and must not sell its orders again.
 local function was_deleted(epoch) return epoch <= tonumber(call('HGET', KEYS[META_KEY], 'deleted') or '-1') end
 
--- may_be_lost says whether Redis can have lost a reservation: one of an older epoch, or one
+-- may_be_lost reports whether Redis can have lost a reservation: one of an older epoch, or one
 -- that was made before a fence which could not restore everything, see fence.lua. Others that
 -- ended stay until they are forgotten.
 local function may_be_lost(epoch, created)
@@ -136,7 +136,7 @@ local function undo_swap(id, r)
 end
 
 -- Most confirms are of a held hold with nothing special. Of its record they need a few fields, and
--- change three: so it is not taken apart and written anew, which would be most of the work. By
+-- change three: so it is not taken apart and written again, which would be most of the work. By
 -- their ids: { text, deadline to created, mode, buyer, lines, charges, version to the end, guard }
 local holds = {}
 -- a held hold that no counter of unpaid holds counts: all fields of a record, see shard.lua

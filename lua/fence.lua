@@ -206,16 +206,16 @@ local function lease()
   return answer({ 'ok', last[1] or '', last[2] or '' })
 end
 
--- never_replica says whether this server has never been a replica since it started
+-- never_replica reports whether this server has never been a replica since it started
 local function never_replica() return find(info, 'master_replid2:0+%s') end
 
--- same_server says whether this server only has another id: it has never been a replica since
+-- same_server reports whether this server only has another id: it has never been a replica since
 -- an edge was heard
 local function same_server()
   return never_replica() and time - beat <= HEARD_WITHIN and match(call('INFO', 'server'), 'run_id:(%x+)') == meta[2]
 end
 
--- has_all says whether this server, which has no term, has what the caller knows in its: another edge
+-- has_all reports whether this server, which has no term, has what the caller knows in its: another edge
 -- has switched the fence off, or the caller knows of none
 local function has_all()
   if number_of(known_term) == 0 then return true end

@@ -151,7 +151,7 @@ local function from_shop(id)
   q.at_shop = math.max(q.at_shop - 1, 0)
 end
 
--- counts_at_shop says whether an order counts as one that the shop has, or is about to get
+-- counts_at_shop reports whether an order counts as one that the shop has, or is about to get
 local function counts_at_shop(id) return q.shop[id] or not q.no_shop[id] and call('ZSCORE', KEYS[AT_SHOP_KEY], id) end
 
 local function from_line(id)
@@ -159,7 +159,7 @@ local function from_line(id)
   q.waiting = math.max(q.waiting - 1, 0)
 end
 
--- stands_in_line says whether an order has a place in the line
+-- stands_in_line reports whether an order has a place in the line
 local function stands_in_line(id) return q.line[id] or not q.no_line[id] and call('ZSCORE', KEYS[LINE_KEY], id) end
 
 -- count_shop counts the order of a held hold of which the line knows nothing. Without an id it counts
@@ -254,7 +254,7 @@ end
 -- aside returns how many orders no edge can send
 local function aside() return call('ZCOUNT', KEYS[LINE_KEY], int(ASIDE / 2), '+inf') end
 
--- listed says whether the keys have an order that waits, or has a turn, where it belongs
+-- listed reports whether the keys have an order that waits, or has a turn, where it belongs
 local function listed(id, o)
   if o.taker == '-' then return stands_in_line(id) end
   return counts_at_shop(id)

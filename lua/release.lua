@@ -23,7 +23,7 @@
 -- ms beyond not_after: more than any clock step
 local TOMBSTONE_FOR = 3600000
 
--- was_sent says whether the order of a held hold may have been sent after it waited
+-- was_sent reports whether the order of a held hold may have been sent after it waited
 local function was_sent(id, r)
   if r[MODE] == 'queued' then return false end
   if r[CAUSE] == 'sent' then return true end -- by send.lua; a failover or rebuild may have lost the rest

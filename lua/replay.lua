@@ -117,7 +117,7 @@ local leads_from = {
 -- what a movement with a record is where it is the first that is known
 local begins_as = { extended = 'held', confirmed = 'recreated', unbacked = 'unbacked' }
 
--- follows says whether a movement follows from a state, and makes it one that does
+-- follows reports whether a movement follows from a state, and makes it one that does
 local function follows(m, state)
   if m.was == state then return m.record ~= '' or state ~= '' end
   if state ~= '' then

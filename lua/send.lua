@@ -1,6 +1,6 @@
 -- send.lua: an edge that has the turn of an order sends it to the shop, right after this. From
 -- now on no other edge may: if the answer to this is lost, the hold is in doubt at its deadline.
--- The hold begins anew: its deadline and its token.
+-- The hold starts over: its deadline and its token.
 --
 -- a[1]  id        reservation id
 -- a[2]  edge      the caller

@@ -138,7 +138,7 @@ local shard = {
 if time + lead < clock then shard.lead, shard.lead_changed = clock - time, shard.exists end
 shard.now = time + shard.lead
 
--- knows_more says whether a caller that has come to a number in a term knows movements that
+-- knows_more reports whether a caller that has come to a number in a term knows movements that
 -- this shard does not have
 local function knows_more(term, known)
   if term == shard.term then return known > shard.seq end
@@ -154,7 +154,7 @@ local function knows_more(term, known)
   return known >= tonumber(first) or known > shard.seq
 end
 
--- fenced says whether this call must change nothing, see fence.lua: the server has another
+-- fenced reports whether this call must change nothing, see fence.lua: the server has another
 -- history than the one that the shard was sold from, or a shorter one than the caller's.
 -- master_replid2, which may be the same, must not be found.
 local function fenced(term, known)

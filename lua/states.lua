@@ -163,7 +163,7 @@ local function earlier_of(r)
   return old, old_id
 end
 
--- all_available says whether every line can be had now
+-- all_available reports whether every line can be had now
 local function all_available(lines)
   local asked = {}
   for _, line in ipairs(lines) do
@@ -175,7 +175,7 @@ local function all_available(lines)
 end
 
 -- of confirm.lua: the ids that a call confirms; and a function that notes what to read for such a
--- hold, and says whether that is all
+-- hold, and reports whether that is all
 local confirming, read_hold = {}, nil
 
 -- want_stock notes that the units and the limits of a reservation will be read

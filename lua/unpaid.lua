@@ -29,7 +29,7 @@ local function unpaid_text(c)
   return concat(words, ' ')
 end
 
--- counts says whether a time counts of those after another one
+-- counts reports whether a time counts of those after another one
 local function counts(at, after) return at > after and at <= shard.now + TOLERANCE end
 
 -- counting returns how many times count, and the n-th newest of them

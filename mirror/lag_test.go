@@ -124,7 +124,7 @@ func TestNotesAfterTheNumbers(t *testing.T) {
 	ledgertest.Eventually(t, "the drift is noted", func() bool { state := stateOf(t, s); return state.Drift == 1 && state.Had == `"77"` })
 }
 
-// A sale that is deleted takes the lease with it: of the one that was loaded anew only the edge that
+// A sale that is deleted takes the lease with it: of the one that was loaded again only the edge that
 // has its lease writes.
 func TestTheLeaseEndsWithTheSale(t *testing.T) {
 	s, own := ledgertest.NewSeller(t, redistest.Start(t), 1000), redistest.Start(t)

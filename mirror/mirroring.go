@@ -148,7 +148,7 @@ func (m *mirroring) acquire(ctx context.Context) bool {
 		m.ours, m.noted = now.Add(lease), state
 		return true
 	case err == nil || errors.Is(err, shard.ErrNoSale) || !now.Before(m.ours):
-		// another edge may have written since: begin anew when this one has the lease again
+		// another edge may have written since: start over when this one has the lease again
 		m.ours, m.wrote, m.state, m.noted = time.Time{}, nil, journal.MirrorState{}, journal.MirrorState{}
 		m.metrics.NoMirror(m.sale)
 		return false

@@ -63,7 +63,7 @@ func worse(failed error, at place, err error) error {
 	return fmt.Errorf("the key %s: %w", cut(at.key), err)
 }
 
-// isRefused says whether an error is about one key, so that the others can be written.
+// isRefused reports whether an error is about one key, so that the others can be written.
 func isRefused(err error) bool {
 	var refused redis.Error
 	return errors.As(err, &refused) || errors.Is(err, errNoNumber)

@@ -59,7 +59,7 @@ func ParsePattern(text string, names ...string) (Pattern, error) {
 	return p, nil
 }
 
-// Has says whether a placeholder occurs.
+// Has reports whether a placeholder occurs.
 func (p Pattern) Has(name string) bool {
 	return slices.ContainsFunc(p, func(x part) bool { return x.name == name })
 }

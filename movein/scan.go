@@ -111,7 +111,7 @@ func (r *records) scanKeys(ctx context.Context, from redis.UniversalClient, emit
 	return nil
 }
 
-// scanServer reads those keys of one server, and says whether it has any.
+// scanServer reads those keys of one server, and reports whether it has any.
 func (r *records) scanServer(ctx context.Context, server redis.Cmdable, emit func(key string, pairs []string, form string) error) (found bool, err error) {
 	glob := r.key.glob()
 	for cursor, more := uint64(0), true; more; more = cursor != 0 {
@@ -148,7 +148,7 @@ func (r *records) scanServer(ctx context.Context, server redis.Cmdable, emit fun
 	return found, nil
 }
 
-// moved says whether a cluster has moved the key to another server since.
+// moved reports whether a cluster has moved the key to another server since.
 func moved(err error) bool {
 	_, elsewhere := redis.IsMovedError(err)
 	_, soon := redis.IsAskError(err)

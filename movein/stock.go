@@ -137,7 +137,7 @@ func fieldUnits(fields *redis.SliceCmd, i int, name string) (int64, error) {
 
 func quoteKey(key string) string { return "the key " + shown(key) }
 
-// isReply says whether the server has answered with an error.
+// isReply reports whether the server has answered with an error.
 func isReply(err error) bool {
 	var reply redis.Error
 	return errors.As(err, &reply)

@@ -57,7 +57,7 @@ type batch struct {
 	accepted           bool // and Redis could not be told yet
 }
 
-// empty says whether it has nothing to send.
+// empty reports whether it has nothing to send.
 func (b *batch) empty() bool { return b.movements == 0 && b.lost == nil }
 
 // read makes the next batch: what fits, and not beyond the number upTo if there is one.

@@ -43,10 +43,10 @@ type answer struct {
 	after  time.Duration // its Retry-After; 0: none
 }
 
-// accepted says whether the receiver has it.
+// accepted reports whether the receiver has it.
 func (a answer) accepted() bool { return a.status >= 200 && a.status < 300 }
 
-// refused says whether the receiver refused it, so that an early retry is of no use.
+// refused reports whether the receiver refused it, so that an early retry is of no use.
 func (a answer) refused() bool {
 	switch a.status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:

@@ -40,7 +40,7 @@ func settled(err error) bool {
 	return conflict || errors.Is(err, reservation.ErrNotFound)
 }
 
-// Send says that the order of a turn is sent now. It returns the hold, which begins anew. Only
+// Send says that the order of a turn is sent now. It returns the hold, which starts over. Only
 // after it may the order go to the shop, and then at once: no other edge sends it any more.
 // hold has the times and the mode.
 //

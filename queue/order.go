@@ -176,7 +176,7 @@ func (q *Queue) KeepAnswer(ctx context.Context, sale, id string, a *Answer, keep
 	return r.Number(1), nil
 }
 
-// TellsAnswersFull says whether it is time to tell an operator that answers are dropped: once a minute.
+// TellsAnswersFull reports whether it is time to tell an operator that answers are dropped: once a minute.
 func (q *Queue) TellsAnswersFull() bool {
 	now := time.Now().Unix()
 	last := q.toldFull.Load()
@@ -208,7 +208,7 @@ func (q *Queue) Ticket(sale, id string) (string, error) {
 	return base64.RawURLEncoding.EncodeToString(b), nil
 }
 
-// IsTicket says whether a text may be a ticket, even if another one has made it.
+// IsTicket reports whether a text may be a ticket, even if another one has made it.
 func IsTicket(text string) bool {
 	_, ok := ticketBytes(text)
 	return ok

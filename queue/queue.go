@@ -61,7 +61,7 @@ type Options struct {
 	Secret func() (*identity.Secret, error)
 	// Sales are the ids of all sales that the edge knows.
 	Sales func() []string
-	// Abandoned says whether an attempt was refused because it was not known whether Redis had
+	// Abandoned reports whether an attempt was refused because it was not known whether Redis had
 	// reserved for it, and the release is under way. Default: none was.
 	Abandoned func(sale, id string) bool
 	// Kept returns nil once an order may go to the shop of which Redis has just recorded that it is sent:

@@ -118,7 +118,7 @@ func TestAbandonedIsNotSent(t *testing.T) {
 	a.balanced(s, 0, 0)
 }
 
-// A place says whether the order was sent, whatever became of it, and whether the shop has
+// A place reports whether the order was sent, whatever became of it, and whether the shop has
 // answered where it decides later.
 func TestPlaceSaysWhatWasSent(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {

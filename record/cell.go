@@ -17,7 +17,7 @@ type Cell struct {
 	Confirmed int64  `json:"confirmed"`
 }
 
-// Balanced says whether the columns of the cell add up.
+// Balanced reports whether the columns of the cell add up.
 func (c Cell) Balanced() bool {
 	return c.Stock == c.Available+c.Held+c.InDoubt+c.Confirmed &&
 		c.Available >= 0 && c.Held >= 0 && c.InDoubt >= 0 && c.Confirmed >= 0

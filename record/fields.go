@@ -211,7 +211,7 @@ func (r *Record) Over(now time.Time) bool {
 	return !now.Before(last.Add(age))
 }
 
-// StaysFound says whether a reservation that has ended is still found by its ref, as in
+// StaysFound reports whether a reservation that has ended is still found by its ref, as in
 // lua/bindings.lua.
 func (r *Record) StaysFound() bool {
 	return r.State == Expired || r.State == Released && (strings.HasPrefix(r.Cause, "webhook") || strings.HasPrefix(r.Cause, "api"))

@@ -39,7 +39,7 @@ const (
 // for, as in lua/bindings.lua.
 const EndField = "x|"
 
-// IsEndField says whether a binding field is one of those.
+// IsEndField reports whether a binding field is one of those.
 func IsEndField(field string) bool { return strings.HasPrefix(field, EndField) }
 
 // ByName are the reservations with a ref, as its two binding fields list them.

@@ -34,10 +34,10 @@ const (
 // lower rank, the field may belong to it or to none.
 func (r BindingRank) Sure() bool { return r >= RankHold }
 
-// IsKeyField says whether a binding field is that of an idempotency key.
+// IsKeyField reports whether a binding field is that of an idempotency key.
 func IsKeyField(field string) bool { return strings.HasPrefix(field, identity.KeyField) }
 
-// IsSingleField says whether a binding field is that of an attempt without a key: of its buyer
+// IsSingleField reports whether a binding field is that of an attempt without a key: of its buyer
 // and lines.
 func IsSingleField(field string) bool { return strings.HasPrefix(field, identity.SingleField) }
 

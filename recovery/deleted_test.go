@@ -14,7 +14,7 @@ import (
 )
 
 // A sale that was deleted on purpose is restored from the ledger where an operator wants that, and
-// never in the place of the one that was loaded anew under its id.
+// never in the place of the one that was loaded again under its id.
 func TestRebuildOfADeletedSale(t *testing.T) {
 	for name, test := range map[string]struct {
 		anew, lost, emptied bool
@@ -23,11 +23,11 @@ func TestRebuildOfADeletedSale(t *testing.T) {
 	}{
 		"deleted":                              {},
 		"deleted, and redis was emptied":       {emptied: true},
-		"loaded anew":                          {anew: true, refused: true},
-		"loaded anew, with force":              {anew: true, force: true, refused: true},
-		"loaded anew, and the new one is lost": {anew: true, lost: true, refused: true},
-		"loaded anew and lost, with force":     {anew: true, lost: true, force: true},
-		"loaded anew, and redis was emptied":   {anew: true, emptied: true},
+		"loaded again":                          {anew: true, refused: true},
+		"loaded again, with force":              {anew: true, force: true, refused: true},
+		"loaded again, and the new one is lost": {anew: true, lost: true, refused: true},
+		"loaded again and lost, with force":     {anew: true, lost: true, force: true},
+		"loaded again, and redis was emptied":   {anew: true, emptied: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, s, l := ledgertest.Drained(t, 1000, 20)
@@ -85,7 +85,7 @@ func TestNoteOfASaleThatIsThere(t *testing.T) {
 	}
 }
 
-// While the ledger has a deleted sale still, the one that was loaded anew under its id is compared
+// While the ledger has a deleted sale still, the one that was loaded again under its id is compared
 // with its journal, and nothing of the deleted one comes back.
 func TestReconcileOfASaleLoadedAnew(t *testing.T) {
 	for name, test := range map[string]struct{ drained, anew int }{

@@ -290,7 +290,7 @@ func (m *market) shard() map[string]string {
 }
 
 // same fails unless two shards are the same, but for bindings of attempts without a
-// key, because no movement says whether they were freed, and for what only finds the ended.
+// key, because no movement reports whether they were freed, and for what only finds the ended.
 // What a ref alone finds has no order.
 func same(t testing.TB, is, was map[string]string) {
 	t.Helper()

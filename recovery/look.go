@@ -13,7 +13,7 @@ import (
 var foundText = map[Found]string{
 	FoundNothing:    "redis has nothing of it",
 	FoundUnfinished: "an earlier rebuild broke off",
-	FoundOther:      "redis has lost it, and it was loaded anew",
+	FoundOther:      "redis has lost it, and it was loaded again",
 	FoundBehind:     "redis has lost movements that the ledger has",
 	FoundDisagrees:  "redis has lost movements that the ledger has, and has given their numbers to others",
 	FoundAll:        "redis has everything that the ledger has",
@@ -77,13 +77,13 @@ func (b *rebuilding) notTheDeleted(ctx context.Context) error {
 		return err
 	}
 	if journal.Replaced(b.at.Epoch, deleted, b.life.Epoch) {
-		return refused("sale %s was deleted on purpose and loaded anew: redis has the new one, and the ledger is about to archive the deleted one", b.id)
+		return refused("sale %s was deleted on purpose and loaded again: redis has the new one, and the ledger is about to archive the deleted one", b.id)
 	}
 	gone, err := b.store.Journal().Deleted(ctx)
 	if err != nil || gone[b.id] != "" || b.o.Force {
 		return err
 	}
-	return refused("sale %s was deleted on purpose and loaded anew, and redis has lost the new one: the ledger has only the deleted one, which --force restores; "+
+	return refused("sale %s was deleted on purpose and loaded again, and redis has lost the new one: the ledger has only the deleted one, which --force restores; "+
 		"load the new one with `caddy stockgate sale apply FILE --new` and what the shop has not sold", b.id)
 }
 

@@ -122,7 +122,7 @@ func (c *merger) settle(ctx context.Context) error {
 	return err
 }
 
-// lostUnits says whether the shop has confirmed a reservation that had lost its units, and the ledger
+// lostUnits reports whether the shop has confirmed a reservation that had lost its units, and the ledger
 // knows neither that nor what became of it since.
 func lostUnits(known, r *record.Record) bool {
 	switch {

@@ -96,7 +96,7 @@ func (r *run) openLedger(ctx context.Context) (bool, error) {
 		return false, nil
 	}
 	if at.Epoch != head.Epoch {
-		r.report.Notes = append(r.report.Notes, "the ledger still has the deleted sale, and nothing of the one that was loaded anew: it is not compared")
+		r.report.Notes = append(r.report.Notes, "the ledger still has the deleted sale, and nothing of the one that was loaded again: it is not compared")
 		return false, nil
 	}
 	s := r.history

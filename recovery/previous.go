@@ -135,7 +135,7 @@ func (s *Restorer) MergeReturn(ctx context.Context, id string, r PreviousReturn,
 	return err == nil, err
 }
 
-// HasAdjustment says whether an adjustment was made under an id.
+// HasAdjustment reports whether an adjustment was made under an id.
 func (r *Restorer) HasAdjustment(ctx context.Context, sale, id string) (bool, error) {
 	return r.shard.Data(sale).Has(ctx, shard.AdjustmentsKey, id)
 }

@@ -64,7 +64,7 @@ func (b *breaking) Restart(ctx context.Context, sale string, from, to ledger.Pos
 }
 
 // A rebuild that breaks off does not sell, whatever is asked of the sale fails and may
-// be asked again, and another run begins anew.
+// be asked again, and another run starts over.
 func TestRebuildBreaksOff(t *testing.T) {
 	server, s, l := ledgertest.Drained(t, 5000, 1500)
 	before := ledgertest.Raw(t, server.Client())

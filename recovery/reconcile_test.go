@@ -129,7 +129,7 @@ func TestFindsAndRepairs(t *testing.T) {
 }
 
 // each runs a test on both kinds of servers. Steps are how much to do: the embedded one
-// reads its scripts anew for every call.
+// reads its scripts again for every call.
 func each(t *testing.T, f func(t *testing.T, on redistest.Backend, steps int)) {
 	redistest.Each(t, func(t *testing.T, on redistest.Backend) {
 		if _, ok := on.(*redistest.EmbeddedServer); ok {

@@ -17,7 +17,7 @@ import (
 // this one read it. It is a shard.ErrRefused.
 var ErrOvertaken = refused("another process has loaded or rebuilt the sale meanwhile: check the sale, and run the command again if it is still needed")
 
-// Restorer writes the keys of a sale anew in a store. It is safe for concurrent use.
+// Restorer writes the keys of a sale again in a store. It is safe for concurrent use.
 type Restorer struct {
 	store *reservation.Store
 	shard *shard.Client
@@ -26,7 +26,7 @@ type Restorer struct {
 // NewRestorer makes a Restorer of a store's sales.
 func NewRestorer(s *reservation.Store) *Restorer { return &Restorer{s, s.Shard()} }
 
-// Restoration fills a shard anew. Until Finish nothing is sold from it, and every other
+// Restoration fills a shard again. Until Finish nothing is sold from it, and every other
 // call about the sale fails with shard.ErrRestoring. It is not safe for concurrent use.
 type Restoration struct {
 	shard *shard.Client

@@ -52,7 +52,7 @@ func (c *clocked) jump(d time.Duration) {
 	}
 }
 
-// lose is what happens when Redis loses everything and the sale is loaded anew.
+// lose is what happens when Redis loses everything and the sale is loaded again.
 func (c *clocked) lose(stock int64, limits ...sale.Limit) {
 	c.t.Helper()
 	if err := c.server.client.FlushAll(stocktest.Soon(c.t)).Err(); err != nil {

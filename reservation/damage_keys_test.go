@@ -71,7 +71,7 @@ func TestReserveOnADamagedShard(t *testing.T) {
 	})
 }
 
-// own makes a stream anew, if it is one: in the embedded server copies of a stream share
+// own makes a stream again, if it is one: in the embedded server copies of a stream share
 // what is taken away at their beginning.
 func own(t *testing.T, c *redis.Client, key string) {
 	t.Helper()

@@ -49,7 +49,7 @@ func (s *Store) Delete(ctx context.Context, id string, force bool) error {
 		return wrong
 	case now.epoch == 0 && !now.restoring: // or another call has deleted it
 		return errors.Join(err, s.unname(ctx, id, was.epoch))
-	case now.deleted >= was.epoch: // which was loaded anew since
+	case now.deleted >= was.epoch: // which was loaded again since
 		return s.journal.Announce(ctx, id)
 	}
 	if err := s.shard.DropDeleted(ctx, id); err != nil {
@@ -110,7 +110,7 @@ func (s *Store) unname(ctx context.Context, id string, epoch int64) error {
 		if err := s.shard.IndexSale(ctx, id); err != nil {
 			return err
 		}
-	case now.epoch != 0: // it was loaded anew meanwhile, and its name is in the index no more
+	case now.epoch != 0: // it was loaded again meanwhile, and its name is in the index no more
 		if err := s.journal.Announce(ctx, id); err != nil {
 			return err
 		}

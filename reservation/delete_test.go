@@ -48,7 +48,7 @@ func (m *meanwhile) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Pr
 	}
 }
 
-// However two calls that delete a sale meet, and one that loads it anew, the sale is deleted, its
+// However two calls that delete a sale meet, and one that loads it again, the sale is deleted, its
 // epoch is noted, and the index names a sale if and only if Redis has it.
 func TestDeletedTogether(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -57,9 +57,9 @@ func TestDeletedTogether(t *testing.T) {
 		anew   bool
 	}{
 		"another call deletes it first":                            {meanwhile{after: "hset"}, false, false},
-		"another call deletes it first, and it is loaded anew":     {meanwhile{after: "hset"}, false, true},
+		"another call deletes it first, and it is loaded again":     {meanwhile{after: "hset"}, false, true},
 		"it is refused, and another call is not":                   {meanwhile{before: "hdel"}, true, false},
-		"it is loaded anew before its name is taken out":           {meanwhile{before: "srem"}, false, true},
+		"it is loaded again before its name is taken out":           {meanwhile{before: "srem"}, false, true},
 		"another call has deleted it before its name is taken out": {meanwhile{before: "srem"}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestDeletedTogether(t *testing.T) {
 			}
 			gone, err := other.Journal().Deleted(ctx)
 			if must(err); (gone["s"] != "") == test.anew {
-				t.Errorf("deleted, and not loaded anew, are %v", gone)
+				t.Errorf("deleted, and not loaded again, are %v", gone)
 			}
 		})
 	}

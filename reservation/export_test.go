@@ -132,7 +132,7 @@ func (s *Store) ShardKeys(sale string) []string { return s.shard.ShardKeys(sale)
 // SecretKey is the hash with which edges agree on their secret.
 func (s *Store) SecretKey() string { return s.shard.SecretKey() }
 
-// Takes says whether a filter takes a reservation at a moment.
+// Takes reports whether a filter takes a reservation at a moment.
 func (f *HoldFilter) Takes(r *Record, now time.Time) bool { return f.takes(r, now) }
 
 // MaxAnswers bounds the bytes of the answers of a sale.

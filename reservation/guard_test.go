@@ -186,7 +186,7 @@ func TestEdgesBeginTogether(t *testing.T) {
 }
 
 // What edges share cannot be opened by who reads Redis, and a damaged or lost
-// secret is said, not replaced: purchase limits would begin anew.
+// secret is said, not replaced: purchase limits would start over.
 func TestSecretDamaged(t *testing.T) {
 	tests := map[string]struct {
 		change func(sealed string) string // empty: it is gone

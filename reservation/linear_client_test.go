@@ -121,13 +121,13 @@ func drawCalls(random *rand.Rand, n int) []asked {
 	return calls
 }
 
-// isReserve says whether an operation has a script for itself.
+// isReserve reports whether an operation has a script for itself.
 func isReserve(op model.Operation) bool {
 	_, is := op.(model.Reserve)
 	return is
 }
 
-// batched says whether an operation looks only at what its call has changed so far.
+// batched reports whether an operation looks only at what its call has changed so far.
 func batched(op model.Operation) bool {
 	switch op.(type) {
 	case model.Expire, model.Probe:

@@ -73,7 +73,7 @@ func (s *Store) Named(ctx context.Context, sale string, names []string) (map[str
 // swapped is the cause of holds that begin or end because a cart was changed, as in lua/states.lua.
 const swapped = "swapped for another cart"
 
-// HeldAgain says whether a reservation holds what the token of an earlier cart names, because the
+// HeldAgain reports whether a reservation holds what the token of an earlier cart names, because the
 // hold in its place has ended, see lua/release.lua. ended is the id of that one.
 func (r *Record) HeldAgain() (ended string, ok bool) {
 	ended, ok = strings.CutSuffix(r.ID, "+")

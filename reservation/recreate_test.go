@@ -64,7 +64,7 @@ func TestRecreate(t *testing.T) {
 	})
 }
 
-// A sale that was deleted and loaded anew under its id has lost nothing: a token of the old one
+// A sale that was deleted and loaded again under its id has lost nothing: a token of the old one
 // takes no units of it, also where Redis's clock was set back meanwhile, nor does what an edge was
 // promised.
 func TestRecreateOfADeletedSale(t *testing.T) {

@@ -67,7 +67,7 @@ type Charge struct {
 	Amount int64
 	// From and To bound the window in ms by Redis's own time.
 	From, To int64
-	// Again is when the counter starts anew, in ms; 0: waiting does not help.
+	// Again is when the counter restarts, in ms; 0: waiting does not help.
 	Again int64
 }
 

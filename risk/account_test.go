@@ -131,7 +131,7 @@ func TestWhatWasNotRead(t *testing.T) {
 	room(10)
 }
 
-// What a heartbeat says that was sent before the sale was deleted and loaded anew counts no more.
+// What a heartbeat says that was sent before the sale was deleted and loaded again counts no more.
 func TestOldHeartbeat(t *testing.T) {
 	a := risk.NewAccount()
 	a.BeganLater("2", 0)

@@ -29,7 +29,7 @@ type node struct {
 }
 
 // learn takes in what the server says of its replicas. Another master_replid means another
-// server, or one that has restarted: its replicas are counted anew.
+// server, or one that has restarted: its replicas are counted again.
 func (n *node) learn(info map[string]string, now, goneFor time.Duration) error {
 	if role := info["role"]; role != "master" {
 		return fmt.Errorf("%w: it is a replica", shard.ErrUnavailable)

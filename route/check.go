@@ -28,7 +28,7 @@ func Check(method, target string) (path, query string, shape Shape, why string) 
 	return path, query, shape, ""
 }
 
-// fragmented says whether a query has characters that no target may have.
+// fragmented reports whether a query has characters that no target may have.
 func fragmented(query string) bool {
 	for i := range len(query) {
 		if class[query[i]] == classBroken {
@@ -60,7 +60,7 @@ func absolute(method, target string) (path, why string) {
 	return path, ""
 }
 
-// lower says whether a method has lower-case letters.
+// lower reports whether a method has lower-case letters.
 func lower(method string) bool {
 	for i := range len(method) {
 		if c := method[i]; 'a' <= c && c <= 'z' {
@@ -70,7 +70,7 @@ func lower(method string) bool {
 	return false
 }
 
-// Known says whether a method, in capitals, is one of IANA's registry.
+// Known reports whether a method, in capitals, is one of IANA's registry.
 func Known(method string) bool { return known[method] }
 
 // known is the HTTP Method Registry of IANA (RFC 9110, section 16.1).

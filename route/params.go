@@ -52,7 +52,7 @@ func ParamForms(name string) [3]string {
 	return [3]string{name, php, strings.TrimRight(base, "] \t\r\n")}
 }
 
-// SameParam says whether some server takes a parameter's name for the wanted one: by ignoring
+// SameParam reports whether some server takes a parameter's name for the wanted one: by ignoring
 // case, by PHP's mapping of names, or by reading an array.
 func SameParam(name, want string) bool {
 	var room, wanted [64]byte
@@ -76,7 +76,7 @@ func ParseQueryPath(text string) (p QueryPath, ok bool) {
 	return QueryPath{name, strings.TrimRight(prefix, "/")}, ok
 }
 
-// Named says whether some server takes a parameter's name for that of p.
+// Named reports whether some server takes a parameter's name for that of p.
 func (p QueryPath) Named(name string) bool { return SameParam(name, p.name) }
 
 // Readings are the paths that servers may read in the parameter's value. false: there are too

@@ -93,12 +93,12 @@ func oddSegment(seg string) bool {
 	return seg == "" || seg == "." || seg == ".." || isScript(seg)
 }
 
-// isScript says whether a segment is a PHP script: what follows it is PATH_INFO.
+// isScript reports whether a segment is a PHP script: what follows it is PATH_INFO.
 func isScript(seg string) bool {
 	return len(seg) >= 4 && strings.EqualFold(seg[len(seg)-4:], ".php")
 }
 
-// hides says whether an escape of c makes a path odd.
+// hides reports whether an escape of c makes a path odd.
 func hides(c byte) bool {
 	return class[c] != classPlain || c == '.' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9'
 }

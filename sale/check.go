@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// IsID says whether text can be the id of a sale: 1 to 64 of a-z, 0-9, dot, underscore and
+// IsID reports whether text can be the id of a sale: 1 to 64 of a-z, 0-9, dot, underscore and
 // hyphen, beginning with a letter or digit.
 func IsID(text string) bool { return validID.MatchString(text) }
 
-// IsName says whether a text can name something in a sale: a SKU, a region, a
+// IsName reports whether a text can name something in a sale: a SKU, a region, a
 // reservation, a ref of the shop. A name has 1 to MaxName printable ASCII characters
 // and no space.
 func IsName(text string) bool {

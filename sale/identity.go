@@ -10,7 +10,7 @@ import (
 // The identities that a limit may count by.
 var identityKinds = []string{"buyer", "phone", "address", "device", "ip"}
 
-// IsIdentity says whether a limit may count by a kind of identity.
+// IsIdentity reports whether a limit may count by a kind of identity.
 func IsIdentity(kind string) bool { return slices.Contains(identityKinds, kind) }
 
 // Identities says by what a limit tells buyers apart: one identity, such as "phone", or

@@ -50,7 +50,7 @@ func (s *Sale) bySKU(sku string) (*Item, bool) {
 	return item, ok && item.SKU == sku
 }
 
-// IsCalled says whether a name is the item's SKU or one of its ids.
+// IsCalled reports whether a name is the item's SKU or one of its ids.
 func (i *Item) IsCalled(name string) bool {
 	return i.SKU == name || slices.Contains(i.IDs, name)
 }

@@ -72,7 +72,7 @@ func (u *Unpaid) filled() *Unpaid {
 	return &out
 }
 
-// same says whether two settings are equal.
+// same reports whether two settings are equal.
 func (u *Unpaid) same(other *Unpaid) bool {
 	if u == nil || other == nil || u.Off || other.Off {
 		return u == other || u != nil && other != nil && u.Off == other.Off

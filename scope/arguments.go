@@ -289,7 +289,7 @@ func (l *list) fields(values ast.ChildValueList) {
 	l.text("}")
 }
 
-// lacks says whether a variable is defined and has no value.
+// lacks reports whether a variable is defined and has no value.
 func (a *arguments) lacks(name string) bool {
 	definition := a.op.VariableDefinitions.ForName(name)
 	_, given := a.variables[name]

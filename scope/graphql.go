@@ -117,7 +117,7 @@ func (s *Scope) judgeGraphQL(r *http.Request, body []byte) Result {
 	return result
 }
 
-// fromURL reads a query from a URL, and says whether there is one.
+// fromURL reads a query from a URL, and reports whether there is one.
 func fromURL(raw string) (q query, found bool, why Cause) {
 	if raw == "" {
 		return q, false, ""

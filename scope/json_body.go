@@ -63,7 +63,7 @@ func (s *Scope) judgeBody(r *http.Request, body []byte) Result {
 	return Result{}
 }
 
-// namedInQuery says whether the query has the first name of a rule's path: some frameworks merge
+// namedInQuery reports whether the query has the first name of a rule's path: some frameworks merge
 // query and body, and a server may read the value there. A GET or HEAD may have another value.
 func (s *Scope) namedInQuery(r *http.Request) bool {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead

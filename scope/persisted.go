@@ -32,7 +32,7 @@ func (p *persisted) register(documents map[string]string) error {
 	return nil
 }
 
-// matches says whether a document is the one with that hash. A registered document is
+// matches reports whether a document is the one with that hash. A registered document is
 // known to the shop by its hash, so that another document with it is not believed.
 func (p *persisted) matches(hash, document string) bool {
 	if registered, ok := p.registered[hash]; ok {

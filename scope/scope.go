@@ -159,7 +159,7 @@ func (s *Scope) Judge(r *http.Request, body []byte) Result {
 
 func unclear(why Cause) Result { return Result{Verdict: Unclear, Cause: why} }
 
-// isName says whether a text is a name in GraphQL.
+// isName reports whether a text is a name in GraphQL.
 func isName(s string) bool {
 	for i, c := range []byte(s) {
 		letter := c == '_' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
@@ -170,7 +170,7 @@ func isName(s string) bool {
 	return s != ""
 }
 
-// isJSON says whether a request's Content-Type is JSON in UTF-8. Servers take urlencoded and
+// isJSON reports whether a request's Content-Type is JSON in UTF-8. Servers take urlencoded and
 // multipart bodies for GraphQL too, and guess where there is no type.
 func isJSON(h http.Header) bool {
 	values := h["Content-Type"]

@@ -430,7 +430,7 @@ func FuzzGraphQL(f *testing.F) {
 	})
 }
 
-// naiveRoot says whether a document is one operation whose only selection is buy.
+// naiveRoot reports whether a document is one operation whose only selection is buy.
 func naiveRoot(document string) bool {
 	fields := strings.Fields(strings.NewReplacer("{", " { ", "}", " } ", ",", " ").Replace(document))
 	return len(fields) == 4 && fields[0] == "mutation" && fields[1] == "{" && fields[2] == "buy" && fields[3] == "}"

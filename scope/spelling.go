@@ -13,7 +13,7 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// match says whether a value is one of a rule's.
+// match reports whether a value is one of a rule's.
 type match int
 
 const (
@@ -62,7 +62,7 @@ func matches(values []string, s scalar) match {
 	return differs
 }
 
-// mayBe says whether some server takes a value for that of a rule; both are in canonical form.
+// mayBe reports whether some server takes a value for that of a rule; both are in canonical form.
 func (s scalar) mayBe(text, value string) bool {
 	switch {
 	case s.kind == isNull:
@@ -147,13 +147,13 @@ func decimalLen(text string) (n int, ok bool) {
 	return n, true
 }
 
-// isDecimal says whether all of a text is a decimal number.
+// isDecimal reports whether all of a text is a decimal number.
 func isDecimal(text string) bool {
 	n, ok := decimalLen(text)
 	return ok && n == len(text)
 }
 
-// isInteger says whether a text is a sign, or none, and digits.
+// isInteger reports whether a text is a sign, or none, and digits.
 func isInteger(text string) bool {
 	return isDecimal(text) && !strings.ContainsAny(text, ".e")
 }
@@ -210,7 +210,7 @@ func based(text string) (float64, bool) {
 	return float64(number), err == nil
 }
 
-// readAlike says whether some server reads one number in two texts, of which one is a number.
+// readAlike reports whether some server reads one number in two texts, of which one is a number.
 func readAlike(one, other string) bool {
 	one, other = ungroup(one), ungroup(other)
 	for _, text := range []string{one, other} { // what needs more than 64 bits may wrap to anything

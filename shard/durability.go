@@ -38,7 +38,7 @@ func (d Durability) word() string {
 // Standing is what a server says of itself.
 type Standing struct {
 	Durability
-	// Rewriting: the append-only file is being written anew. So it is as well until one counts that was
+	// Rewriting: the append-only file is being written again. So it is as well until one counts that was
 	// switched on a moment ago.
 	Rewriting bool
 	// Replid is its master_replid, which is in the name of the term that it began.

@@ -54,7 +54,7 @@ var ErrRestoring error = restoringError{}
 type fencedError struct{}
 
 func (fencedError) Error() string {
-	return "redis was promoted or started anew, and the sale waits until every edge has said what it knows: `caddy stockgate doctor` names the edges that are missing"
+	return "redis was promoted or restarted, and the sale waits until every edge has said what it knows: `caddy stockgate doctor` names the edges that are missing"
 }
 
 // Is treats the error as if Redis did not answer: callers may repeat the request.

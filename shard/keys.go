@@ -100,7 +100,7 @@ func (s *Client) SalesKey() string { return s.prefix + ":sales" }
 // DeletedKey is the hash of the sales that were deleted on purpose, with the epoch of each.
 func (s *Client) DeletedKey() string { return s.prefix + ":deleted" }
 
-// ReloadedKey is the hash of the sales that were loaded anew after they had been deleted, with
+// ReloadedKey is the hash of the sales that were loaded again after they had been deleted, with
 // the epoch that was deleted last.
 func (s *Client) ReloadedKey() string { return s.prefix + ":reloaded" }
 

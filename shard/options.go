@@ -48,7 +48,7 @@ type Options struct {
 	// answer; 0: none. ReplicaAcksWait is how long to wait for them. Default: 50 ms.
 	ReplicaAcks     int
 	ReplicaAcksWait time.Duration
-	// NoFence sells from a Redis that was promoted or started anew without asking what it
+	// NoFence sells from a Redis that was promoted or restarted without asking what it
 	// lacks: what it has lost is sold again. See docs/fence.md.
 	NoFence bool
 	// FenceWait is how long a sale waits then for edges that do not come; it must be more than Lease.

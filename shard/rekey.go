@@ -11,7 +11,7 @@ import (
 // Rekey registers key in the place of the registered key lost, which no edge has any more. With
 // old, a copy of that key, the identity secret stays, and with it everything that is counted by
 // identity. Without it there is a new secret: purchase limits, unpaid holds and lists in Redis
-// begin anew. The error wraps ErrRefused if another key than lost is registered.
+// start over. The error wraps ErrRefused if another key than lost is registered.
 func (s *Client) Rekey(ctx context.Context, key Key, lost string, old *Key) error {
 	secret := key.proposal()
 	if old != nil {

@@ -24,7 +24,7 @@ func (s *Client) NotSent(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, context.Canceled)
 }
 
-// Repeatable says whether another try with the same id makes sense: the connection broke, and
+// Repeatable reports whether another try with the same id makes sense: the connection broke, and
 // there is time left.
 func Repeatable(ctx context.Context, err error) bool {
 	var timeout net.Error

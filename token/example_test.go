@@ -28,7 +28,7 @@ func (o *orders) insert(reservation string) bool {
 	return !known
 }
 
-// has says whether there is an order of a reservation.
+// has reports whether there is an order of a reservation.
 func (o *orders) has(reservation string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

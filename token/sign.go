@@ -70,7 +70,7 @@ func (s *Signer) Sign(c Claims) (string, error) {
 	return string(b[begin:]), nil
 }
 
-// Fits says whether the token of these claims stays within [MaxSize], whatever ID,
+// Fits reports whether the token of these claims stays within [MaxSize], whatever ID,
 // times and Epoch they will have. It can be called before the stock is held.
 func (s *Signer) Fits(c Claims) bool {
 	if s.size(s.mostClaims(&c)) <= MaxSize {

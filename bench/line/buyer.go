@@ -40,7 +40,7 @@ func (b *buyer) close() {
 }
 
 // ask returns the status, why it was refused, and when to ask again. Without an answer the status
-// is 0, and the next attempt connects anew.
+// is 0, and the next attempt connects again.
 func (b *buyer) ask() (status int, reason string, wait time.Duration) {
 	status, reason, wait, err := b.exchange()
 	if err != nil {

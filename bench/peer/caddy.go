@@ -94,7 +94,7 @@ func (s Spec) runCaddy(ctx context.Context, u Setup) (*Running, error) {
 	return r, nil
 }
 
-// builtIn says whether the binary has what the peer needs. What it does not know yet,
+// builtIn reports whether the binary has what the peer needs. What it does not know yet,
 // it refuses to adapt.
 func (s Spec) builtIn(ctx context.Context, binary string) error {
 	if s.Fast {

@@ -27,7 +27,7 @@ func (n counted) since(before counted) counted {
 	return counted{n.calls.Minus(before.calls), n.orders - before.orders, n.sold - before.sold, n.attempts.Minus(before.attempts)}
 }
 
-// sells says whether the peer keeps account of units.
+// sells reports whether the peer keeps account of units.
 func (c *contender) sells() bool { return c.Spec.Gate || c.Spec.Lua }
 
 func (b *bench) count(ctx context.Context, c *contender) (n counted, err error) {

@@ -42,7 +42,7 @@ const (
 
 var named = regexp.MustCompile(`^[a-z0-9_-]{1,64}$`)
 
-// isName says whether a list can have that name.
+// isName reports whether a list can have that name.
 func isName(name string) bool { return named.MatchString(name) }
 
 // nameRule is the rule for names, for errors.
@@ -218,7 +218,7 @@ func (ps *DenyAllowLists) Open(all *Lists, deny, allow []string) (err error) {
 	return err
 }
 
-// Any says whether the gate has any list.
+// Any reports whether the gate has any list.
 func (ps *DenyAllowLists) Any() bool { return len(ps.deny)+len(ps.allow) > 0 }
 
 // All returns the lists by name. Callers must not change the map.

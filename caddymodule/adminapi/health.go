@@ -5,7 +5,7 @@ const OrdersReady = "ready"
 
 // Health answers GET health, and GET /health of stockgate_status.
 type Health struct {
-	// Ready says whether this edge may sell.
+	// Ready reports whether this edge may sell.
 	Ready bool `json:"ready"`
 	// Orders is ready, or why orders are answered with 503.
 	Orders string `json:"orders"`

@@ -4,7 +4,7 @@ package adminapi
 type KeyReplacement struct {
 	// OldKey is a copy of the lost key in PEM. With it the identity secret is kept.
 	OldKey string `json:"old_key,omitempty"`
-	// BeginAnew accepts that without OldKey everything counted by identity begins anew.
+	// BeginAnew accepts that without OldKey everything counted by identity starts over.
 	BeginAnew bool `json:"begin_anew,omitempty"`
 	// Force replaces the key although other edges listen on this Redis.
 	Force bool `json:"force,omitempty"`

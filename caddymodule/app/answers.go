@@ -24,21 +24,21 @@ func (a *App) NamedLists() *accesslist.Lists { return &a.lists }
 // Ledger returns the open ledger; nil: there is none.
 func (a *App) Ledger() ledger.Ledger { return a.journals.ledger() }
 
-// KeepsLedger says whether the configuration has a ledger.
+// KeepsLedger reports whether the configuration has a ledger.
 func (a *App) KeepsLedger() bool { return a.journals.module != nil }
 
 // RedisOptions returns the options of the Redis with the stock.
 func (a *App) RedisOptions() *shard.Options { return &a.options }
 
-// CountsRatesApart says whether shared rates have a Redis of their own.
+// CountsRatesApart reports whether shared rates have a Redis of their own.
 func (a *App) CountsRatesApart() bool { return a.rates != nil }
 
 // WantOthers says that a gate lets unlisted items pass. It is called before Start.
 func (a *App) WantOthers() { a.unlistedItems.wanted = true }
 
-// IsOther says whether the attempt has an unlisted item. It returns false if the lists of
+// IsOther reports whether the attempt has an unlisted item. It returns false if the lists of
 // the sales are unknown.
 func (a *App) IsOther(at *sale.Attempt) bool { return a.unlistedItems.isOther(at) }
 
-// IsListedUnknown says whether the lists of the sales are unknown.
+// IsListedUnknown reports whether the lists of the sales are unknown.
 func (a *App) IsListedUnknown() bool { return a.unlistedItems.isUnknown() }

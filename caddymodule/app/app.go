@@ -186,7 +186,7 @@ type Redis struct {
 	ReplicaAcks int `json:"replica_acks,omitempty"`
 	// ReplicaAcksWait bounds the wait for these replicas. Default: 50ms.
 	ReplicaAcksWait caddy.Duration `json:"replica_acks_wait,omitempty"`
-	// FenceWait is how long a sale waits, after its Redis was promoted or started anew, for
+	// FenceWait is how long a sale waits, after its Redis was promoted or restarted, for
 	// edges that do not say what they know. Default: 10s.
 	FenceWait caddy.Duration `json:"fence_wait,omitempty"`
 	// FenceOff sells at once from such a Redis: what it has lost is sold again. All edges must

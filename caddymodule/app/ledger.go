@@ -37,7 +37,7 @@ type LedgerModule interface {
 // StockDatabase is an optional interface of modules in stockgate.ledgers: a kind of
 // database from which a sale file can take its stock.
 type StockDatabase interface {
-	// OpensStock says whether an address belongs to a database of this kind.
+	// OpensStock reports whether an address belongs to a database of this kind.
 	OpensStock(dsn string) bool
 	// OpenStock opens the database for reading. It need not connect. An error does not
 	// repeat the address, which may contain a password.

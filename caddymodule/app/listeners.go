@@ -32,7 +32,7 @@ func (a *App) AddListener(s *caddyhttp.Server, l listener) bool {
 	return !twice
 }
 
-// HasListener says whether a server has the wrapper.
+// HasListener reports whether a server has the wrapper.
 func (a *App) HasListener(s *caddyhttp.Server) bool {
 	a.fast.mu.Lock()
 	defer a.fast.mu.Unlock()

@@ -93,7 +93,7 @@ func checkOutboxURL(text string) error {
 	return nil
 }
 
-// isOpen says whether others on the network can read what is sent: it leaves this machine
+// isOpen reports whether others on the network can read what is sent: it leaves this machine
 // without TLS.
 func isOpen(text string) bool {
 	u, err := url.Parse(text)

@@ -35,7 +35,7 @@ func (o *unlistedItems) start(a *App, d *edgeruntime.Runtime) error {
 	return nil
 }
 
-// isOther says whether the attempt has an unlisted item. It returns false if the lists of
+// isOther reports whether the attempt has an unlisted item. It returns false if the lists of
 // the sales are unknown.
 func (o *unlistedItems) isOther(a *sale.Attempt) bool {
 	k := o.keeper.Load()
@@ -54,7 +54,7 @@ func (o *unlistedItems) isOther(a *sale.Attempt) bool {
 	return true
 }
 
-// isUnknown says whether the lists of the sales are unknown.
+// isUnknown reports whether the lists of the sales are unknown.
 func (o *unlistedItems) isUnknown() bool {
 	k := o.keeper.Load()
 	return k == nil || k.listed() == nil

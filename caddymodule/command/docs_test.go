@@ -68,7 +68,7 @@ type commandLine struct {
 	console bool   // it stands in a console block
 }
 
-// whole says whether a line can be run as it stands: code in a sentence may only name a command.
+// whole reports whether a line can be run as it stands: code in a sentence may only name a command.
 func (c commandLine) whole() bool {
 	if placeholder.MatchString(strings.SplitN(c.line, " | ", 2)[0]) {
 		return false

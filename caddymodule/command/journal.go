@@ -34,7 +34,7 @@ interrupted. What the journal does not keep any more is read from the ledger, wh
 one is configured; else it says from which number it can go on.
 
 sale, epoch and seq together are those of one movement. After Redis has lost a sale it
-has another epoch, and its numbers begin anew: --follow says so and goes on with it;
+has another epoch, and its numbers start over: --follow says so and goes on with it;
 --epoch prints what the ledger has of an older one.`,
 		Example: `  $ caddy stockgate journal export double11 > double11.jsonl
   $ caddy stockgate journal export double11 --from 1001 | jq 'select(.kind == "confirmed")'`,
@@ -175,7 +175,7 @@ func (p *journalPrinter) print(ctx context.Context) error {
 		case page.Current != page.Epoch && !p.follow:
 			return p.otherEpoch(page.Current)
 		case page.Current != page.Epoch:
-			fmt.Fprintf(p.cmd.ErrOrStderr(), "redis has lost sale %s since: its epoch was %d and is %d, and its numbers begin anew\n", p.args[0], page.Epoch, page.Current)
+			fmt.Fprintf(p.cmd.ErrOrStderr(), "redis has lost sale %s since: its epoch was %d and is %d, and its numbers start over\n", p.args[0], page.Epoch, page.Current)
 			p.epoch, p.after = page.Current, 0
 			continue
 		}

@@ -154,7 +154,7 @@ func (f *following) interrupt() (rest string, r sitetest.Ran) {
 }
 
 // loseSale turns a Redis, in one step, into one that has lost sale double11 and in which it
-// was loaded anew.
+// was loaded again.
 func loseSale(t *testing.T, server *redistest.Server) {
 	t.Helper()
 	anew := redistest.Start(t)

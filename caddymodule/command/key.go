@@ -51,7 +51,7 @@ func replaceKey(c *call) error {
 		case len(bytes.TrimSpace(pem)) == 0:
 			return usageError{fmt.Errorf("%s is empty: it has no key", file)}
 		case asked.BeginAnew:
-			return usageError{errors.New("--old-key and --begin-anew exclude each other: with a copy of the old key nothing begins anew")}
+			return usageError{errors.New("--old-key and --begin-anew exclude each other: with a copy of the old key nothing starts over")}
 		}
 		asked.OldKey = string(pem)
 	}
@@ -67,7 +67,7 @@ func replaceKey(c *call) error {
 	if r.SecretKept {
 		c.printf("limits go on counting\n")
 	} else {
-		c.printf("limits, unpaid holds and lists in redis begin anew\n")
+		c.printf("limits, unpaid holds and lists in redis start over\n")
 	}
 	return nil
 }

@@ -282,7 +282,7 @@ func TestHealth(t *testing.T) {
 }
 
 // An edge whose storage is lost can be given back its place: with a copy of the key, limits go
-// on counting; without, they begin anew and the command says so.
+// on counting; without, they start over and the command says so.
 func TestKeyReplace(t *testing.T) {
 	_, app := sitetest.Redis(t)
 	s := sitetest.Open(t, app)
@@ -323,7 +323,7 @@ func TestKeyReplace(t *testing.T) {
 	}
 	ready()
 	lose()
-	if out := s.OK("key", "replace", "--begin-anew", "--force"); !strings.Contains(out, "begin anew") {
+	if out := s.OK("key", "replace", "--begin-anew", "--force"); !strings.Contains(out, "start over") {
 		t.Error(out)
 	}
 	ready()

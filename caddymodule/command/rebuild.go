@@ -30,7 +30,7 @@ reservations, what buyers have of their limits, keys, refs, returns and stock
 changes. Tokens that were issued stay valid. The Caddy that is asked must have the
 ledger.
 
-The sale sells nothing while it runs. If it breaks off, run it again: it begins anew.
+The sale sells nothing while it runs. If it breaks off, run it again: it starts over.
 Afterwards the sale is paused, if it was open: what never reached the ledger is
 missing, and its units look available. It says what is known of that; compare the
 sale with the shop's orders, then open it. With --open it sells at once.

@@ -14,7 +14,7 @@ import (
 	"github.com/stockgate/stockgate/reservation"
 )
 
-// An operator reads what differs and repairs it; the exit status says whether differences
+// An operator reads what differs and repairs it; the exit status reports whether differences
 // are left.
 func TestCommandReconcile(t *testing.T) {
 	server, app := sitetest.Redis(t)

@@ -38,7 +38,7 @@ opens or closes the sale: that is done by 'sale open' and 'sale close'.
 Once a sale is open, a new kind of limit needs --force: it counts from 0.
 
 A sale that Redis has lost is refused: its file would sell again what is sold.
-'caddy stockgate rebuild' restores it from the ledger. With --new it begins anew
+'caddy stockgate rebuild' restores it from the ledger. With --new it starts over
 from the file: nothing of before counts, so the file must have no more stock than
 the shop has not sold.
 

@@ -60,7 +60,7 @@ func TestApplyKnowsWhatTheLedgerHasArchived(t *testing.T) {
 	}
 }
 
-// archive makes what a ledger has of a sale that was deleted, and loaded anew.
+// archive makes what a ledger has of a sale that was deleted, and loaded again.
 func archive(t *testing.T, l ledger.Ledger, sale string, epoch int64) {
 	t.Helper()
 	const owner = "test"

@@ -240,7 +240,7 @@ func (m *moving) report(next *sale.Sale) {
 	}
 }
 
-// pending says whether purchases are still to be entered.
+// pending reports whether purchases are still to be entered.
 func (m *moving) pending(next *sale.Sale) bool {
 	return m.seen != nil && next.MovedIn != nil && !next.MovedIn.Done
 }

@@ -18,7 +18,7 @@ type rawRoute struct {
 	Handle []json.RawMessage `json:"handle"`
 }
 
-// authenticated says whether an authentication handler stands before each dashboard of a
+// authenticated reports whether an authentication handler stands before each dashboard of a
 // server that is not provisioned yet, unless that says unprotected. The caller is one of
 // them: Caddy keeps the configuration of a route until all its handlers are provisioned.
 // Whether the matchers of that handler take a request is checked when it comes.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/edge"
-	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -64,7 +63,15 @@ func (c *collector) Destruct() error {
 
 // run looks at everything until ctx ends.
 func (c *collector) run(ctx context.Context) {
-	loop.Every(ctx, tickEvery, nil, func() { c.look(ctx) })
+	ticks := time.NewTicker(tickEvery)
+	defer ticks.Stop()
+	for ctx.Err() == nil {
+		c.look(ctx)
+		select {
+		case <-ticks.C:
+		case <-ctx.Done():
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	close(c.tick)
@@ -156,7 +163,7 @@ func rank(l *edge.Listing) int {
 	return 1
 }
 
-// eager says whether a sale is read at every tick: it sells, or there are viewers. Viewers who
+// eager reports whether a sale is read at every tick: it sells, or there are viewers. Viewers who
 // have chosen none see the first.
 func (c *collector) eager(l *edge.Listing, first bool) bool {
 	c.mu.Lock()
@@ -198,7 +205,7 @@ func (c *collector) next() <-chan struct{} {
 	return c.tick
 }
 
-// watched says whether there are viewers.
+// watched reports whether there are viewers.
 func (c *collector) watched() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()

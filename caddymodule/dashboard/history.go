@@ -34,7 +34,7 @@ type history struct {
 	tiers [len(tiers)][]point
 }
 
-// due says whether a point is missing at a moment.
+// due reports whether a point is missing at a moment.
 func (h *history) due(at int64) bool {
 	newest := h.tiers[0]
 	return len(newest) == 0 || at-newest[len(newest)-1].at >= tiers[0].every.Milliseconds()*9/10

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// isOrigin says whether text is an origin as browsers send it.
+// isOrigin reports whether text is an origin as browsers send it.
 func isOrigin(text string) bool {
 	u, err := url.Parse(text)
 	return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != "" && text == u.Scheme+"://"+strings.ToLower(u.Host)
@@ -27,7 +27,7 @@ func (s *Dashboard) originsOf(r *http.Request) []string {
 	return slices.DeleteFunc(slices.Clone(s.Origins), func(origin string) bool { return !strings.HasSuffix(origin, host) })
 }
 
-// hostAllowed says whether the request names a host under which the page may be reached: a
+// hostAllowed reports whether the request names a host under which the page may be reached: a
 // page elsewhere whose name leads here has another one (DNS rebinding).
 func (s *Dashboard) hostAllowed(r *http.Request) bool {
 	if len(s.Origins) > 0 {
@@ -43,7 +43,7 @@ func (s *Dashboard) hostAllowed(r *http.Request) bool {
 	return strings.EqualFold(host, "localhost") || net.ParseIP(strings.Trim(host, "[]")) != nil
 }
 
-// fromPage says whether the page itself has sent a request: browsers name the origin of each
+// fromPage reports whether the page itself has sent a request: browsers name the origin of each
 // POST.
 func (s *Dashboard) fromPage(r *http.Request) bool {
 	site := r.Header.Get("Sec-Fetch-Site")

@@ -118,7 +118,7 @@ func (r *serverReader) hurry() {
 }
 
 // run examines until ctx ends. Whether this edge may sell is known in memory: when that
-// changes, the alarms are made anew at once.
+// changes, the alarms are made again at once.
 func (r *serverReader) run(ctx context.Context) {
 	ticks := time.NewTicker(tickEvery)
 	defer ticks.Stop()

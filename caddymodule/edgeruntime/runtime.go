@@ -177,7 +177,7 @@ type embeddedServer struct{ *embedded.Server }
 
 func (s embeddedServer) Destruct() error { return s.Close() }
 
-// Begin says whether the edge runtime still serves. If so, it stays open until the request
+// Begin reports whether the edge runtime still serves. If so, it stays open until the request
 // calls End. A request of an old configuration may arrive after it has closed: its outcome
 // could not be reported to Redis.
 func (d *Runtime) Begin() bool { return d.inFlight.begin() }
@@ -188,7 +188,7 @@ func (d *Runtime) End() { d.inFlight.end() }
 // Client is the connection to the sales' Redis. Between Begin and End it is open.
 func (d *Runtime) Client() *shard.Client { return d.Store.Shard() }
 
-// IsLocal says whether the stock is in the embedded server, which sells to clients on this
+// IsLocal reports whether the stock is in the embedded server, which sells to clients on this
 // machine only.
 func (d *Runtime) IsLocal() bool { return d.embedded }
 

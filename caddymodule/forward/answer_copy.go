@@ -46,7 +46,7 @@ func (c *Copy) add(p []byte) {
 	c.answer.Body = append(c.answer.Body, p...)
 }
 
-// wanted says whether there is anything to store.
+// wanted reports whether there is anything to store.
 func (c *Copy) wanted() bool { return c != nil && !c.useless }
 
 // end says that the handlers behind the gate have returned, and the answer has ended.

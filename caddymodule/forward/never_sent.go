@@ -11,7 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 )
 
-// neverSent says whether the shop certainly did not get the request: no attempt to send it
+// neverSent reports whether the shop certainly did not get the request: no attempt to send it
 // wrote any of its headers, and the last one found no server. A dial error alone proves
 // nothing: net/http resends a request without a body, and reports the second error.
 func (f *Forwarding) neverSent(err error) bool {
@@ -32,7 +32,7 @@ func (f *Forwarding) neverSent(err error) bool {
 	return n == 0
 }
 
-// noUpstream says whether reverse_proxy found no server for a request, and so sent nothing. Caddy
+// noUpstream reports whether reverse_proxy found no server for a request, and so sent nothing. Caddy
 // does not export its error, and no placeholder tells: only its text does.
 func noUpstream(err error) bool {
 	var handler caddyhttp.HandlerError

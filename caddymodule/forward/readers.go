@@ -108,7 +108,7 @@ func (rs *readers) leave(r *reader) {
 	rs.n.Store(int64(last))
 }
 
-// full says whether there is no room for another answer although no client has stalled: the
+// full reports whether there is no room for another answer although no client has stalled: the
 // shop writes its answers slowly, or clients read more than the edge can send.
 func (rs *readers) full() bool {
 	if rs.n.Load() < int64(rs.most) {

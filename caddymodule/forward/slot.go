@@ -23,16 +23,16 @@ func (ps *Places) Open(slots, atShop int, log *zap.Logger) {
 	ps.inFlight, ps.readers = filters.NewSlots(slots), newReaders(atShop, log)
 }
 
-// IsFull says whether all slots are taken.
+// IsFull reports whether all slots are taken.
 func (ps *Places) IsFull() bool { return ps.inFlight.Full() }
 
-// Enter admits one attempt per key at a time, and says whether this one is admitted.
+// Enter admits one attempt per key at a time, and reports whether this one is admitted.
 func (ps *Places) Enter(key string) bool { return ps.single.Enter(key) }
 
 // Leave undoes Enter.
 func (ps *Places) Leave(key string) { ps.single.Leave(key) }
 
-// IsUnderWay says whether an attempt with that key is admitted.
+// IsUnderWay reports whether an attempt with that key is admitted.
 func (ps *Places) IsUnderWay(key string) bool { return ps.single.Entered(key) }
 
 // InFlightSlot is what an attempt holds until its outcome is known: the single-flight key

@@ -17,12 +17,12 @@ import (
 	"github.com/stockgate/stockgate/sale"
 )
 
-// AsksIP says whether the gate uses the client's address.
+// AsksIP reports whether the gate uses the client's address.
 func (j *Judge) AsksIP() bool {
 	return j.lists.Any() || j.Challenge != nil || j.reader.Needs().Has(attempt.NeedIP|attempt.NeedJWT)
 }
 
-// ReadsHeader says whether the gate reads a header of a request.
+// ReadsHeader reports whether the gate reads a header of a request.
 func (j *Judge) ReadsHeader(name string) bool { return j.reader.ReadsHeader(name) }
 
 // Server is the server that the gate belongs to; nil: none.
@@ -40,7 +40,7 @@ func (g *Gate) Probe() *probe.Probe { return g.probe }
 // Guarded returns what guards need to know of the gate.
 func (j *Judge) Guarded() *guard.Gate { return &j.guarded }
 
-// AnyoneCounts says whether a client may choose by whom a limit counts it: the gate reads
+// AnyoneCounts reports whether a client may choose by whom a limit counts it: the gate reads
 // at least one of the limit's identities, and has verified none of them.
 func (j *Judge) AnyoneCounts(per sale.Identities) bool {
 	reads := false
@@ -62,10 +62,10 @@ func (j *Judge) identity(kind string) []string {
 	return j.Identities[kind]
 }
 
-// Reads says whether the gate reads an identity at all.
+// Reads reports whether the gate reads an identity at all.
 func (j *Judge) Reads(kind string) bool { return len(j.identity(kind)) > 0 }
 
-// MaySell says whether an attempt at the gate can be one of a sale, by what its configuration says.
+// MaySell reports whether an attempt at the gate can be one of a sale, by what its configuration says.
 func (j *Judge) MaySell(saleID string) bool {
 	return !j.OnlyChecks() && (len(j.Sale) == 0 || slices.ContainsFunc(j.Sale, func(expr string) bool { return expr == saleID || hasPlaceholder(expr) }))
 }
@@ -121,13 +121,13 @@ func (j *Judge) FindsSale() bool {
 	return !slices.ContainsFunc(j.Sale, func(v string) bool { return !hasPlaceholder(v) })
 }
 
-// byClient says whether a client can set a value to anything.
+// byClient reports whether a client can set a value to anything.
 func byClient(expr string) bool {
 	v, err := attempt.Compile(expr)
 	return operation.ByClient(expr) || err == nil && v.ByClient()
 }
 
-// verified says whether an identity has a value that the client cannot choose: from an
+// verified reports whether an identity has a value that the client cannot choose: from an
 // authentication, from a bearer token, or the client's address.
 func verified(values []string) bool {
 	return len(values) > 0 && !slices.ContainsFunc(values, byClient)

@@ -104,7 +104,7 @@ func (l *directiveLookup) before(block []caddyfile.Segment, literal bool) string
 	return ""
 }
 
-// has says whether the gate is in a segment.
+// has reports whether the gate is in a segment.
 func (l *directiveLookup) has(s caddyfile.Segment) bool {
 	return slices.ContainsFunc(s, func(t caddyfile.Token) bool { return t.Text == l.name && t.File == l.file && t.Line == l.line })
 }
@@ -125,7 +125,7 @@ var earlyDirectives = []string{
 	"basicauth", "basic_auth", "forward_auth", "request_header", "encode", "push", "intercept", "templates",
 }
 
-// harmlessDirective says whether a directive has no effect on a fast refusal: it sets
+// harmlessDirective reports whether a directive has no effect on a fast refusal: it sets
 // variables, chooses what is logged, is no handler, or has routes of its own, which are
 // followed.
 func harmlessDirective(name string) bool {

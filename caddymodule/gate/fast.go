@@ -16,7 +16,7 @@ import (
 )
 
 // CountFast counts a refusal twice: like any other, and as a fast one, of an attempt that
-// began at that time. It says whether there is an answer.
+// began at that time. It reports whether there is an answer.
 func (j *Judge) CountFast(a *refuse.Answer, saleID string, began time.Time) bool {
 	if a == nil {
 		return false

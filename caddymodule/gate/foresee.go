@@ -43,7 +43,7 @@ type Crowd struct {
 	listing *edge.Listing
 }
 
-// Room says whether there is room for an attempt that has waited for it.
+// Room reports whether there is room for an attempt that has waited for it.
 type Room uint8
 
 const (

@@ -154,7 +154,7 @@ func (j *Judge) lacksCredentials(r *http.Request, p *purchase) (no *sale.Refusal
 	return no, false
 }
 
-// notBegun says whether no sale has begun, so that no buyer has bought.
+// notBegun reports whether no sale has begun, so that no buyer has bought.
 func notBegun(catalogue *edge.Catalogue) bool {
 	for l := range catalogue.All {
 		if no := l.RefusalAt(time.Now()); no == nil || no.Reason != sale.NotStarted {
@@ -212,7 +212,7 @@ func (j *Judge) readLines(p *purchase, no *sale.Refusal, unread string, took tim
 	return no
 }
 
-// failed says whether a server of GraphQL has answered with errors, which have the status 200.
+// failed reports whether a server of GraphQL has answered with errors, which have the status 200.
 func (j *Judge) failed(body []byte) bool {
 	if j.scope == nil || !j.scope.ReadsGraphQL() {
 		return false

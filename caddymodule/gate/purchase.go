@@ -56,7 +56,7 @@ func (v *visit) dryRun() bool { return v.purpose != serving }
 
 // sent is what the request alone says.
 type sent struct {
-	// scope says whether the request is an attempt at all. If it is not, nothing of the
+	// scope reports whether the request is an attempt at all. If it is not, nothing of the
 	// following is known.
 	scope scope.Verdict
 	// operation has the arguments of an attempt by GraphQL.

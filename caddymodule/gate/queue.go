@@ -78,7 +78,7 @@ func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *purchase, id str
 	return hold, nil, nil
 }
 
-// mayBeSent says whether an order that may wait, although Redis has not said so, may be sent. This
+// mayBeSent reports whether an order that may wait, although Redis has not said so, may be sent. This
 // edge does not send it; another one does if this one was silent for so long that it counts as dead.
 func (g *Gate) mayBeSent(ctx context.Context, p *purchase, id string) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unheardFor)

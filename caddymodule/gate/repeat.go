@@ -165,7 +165,7 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *s
 	return refuse.Duplicate
 }
 
-// swaps says whether an attempt takes the place of the hold of its ref: the buyer has changed
+// swaps reports whether an attempt takes the place of the hold of its ref: the buyer has changed
 // the cart, or comes to pay for it.
 func (g *Gate) swaps(a *sale.Attempt, same bool) bool {
 	return (g.Continue || g.mode() == record.ModeBackend && !same) && !a.RefShared && a.Key == ""

@@ -128,7 +128,7 @@ func targetOf(r *http.Request) target {
 	return t
 }
 
-// strangeURL says whether net/http has read a part of a target that is neither its path nor
+// strangeURL reports whether net/http has read a part of a target that is neither its path nor
 // its query, or a host that differs from that of its authority.
 func strangeURL(r *http.Request, u *url.URL) bool {
 	if u.Opaque != "" || u.User != nil || u.Fragment != "" {

@@ -46,7 +46,7 @@ func (e *exits) around(r *http.Request, cgi bool) *Gate {
 	return nil
 }
 
-// concerns says whether a request may be for the route of any gate, by its method and its
+// concerns reports whether a request may be for the route of any gate, by its method and its
 // upstream.
 func (e *exits) concerns(r *http.Request, cgi bool) bool {
 	if len(e.gates) == 0 {
@@ -64,7 +64,7 @@ func (g *exitGate) admitsAny(methods []string) bool {
 	return g.methods == nil || slices.ContainsFunc(methods, func(m string) bool { return slices.Contains(g.methods, m) })
 }
 
-// isBefore says whether the request goes to an upstream that is behind the gate.
+// isBefore reports whether the request goes to an upstream that is behind the gate.
 func (g *exitGate) isBefore(r *http.Request) bool {
 	if g.anywhere {
 		return true
@@ -73,7 +73,7 @@ func (g *exitGate) isBefore(r *http.Request) bool {
 	return !ok || slices.Contains(g.dials, dialName(to.Network, to.Address))
 }
 
-// isFor says whether a reading of the target is for the gate's route.
+// isFor reports whether a reading of the target is for the gate's route.
 func (g *exitGate) isFor(double *reading, t target, methods []string, path, query string, shape route.Shape) bool {
 	readings, complete := []string{decodedPath(t.url, path), route.OtherSlash(decodedPath(t.url, path))}, true
 	if shape&route.Odd != 0 {

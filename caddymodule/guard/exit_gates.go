@@ -91,7 +91,7 @@ type exitWalk struct {
 	gates []*exitGate // the gates before this point
 }
 
-// routes walks routes. at is what a request has met on its way. It says whether a request
+// routes walks routes. at is what a request has met on its way. It reports whether a request
 // may have another URL or method after them.
 func (w *exitWalk) routes(routes caddyhttp.RouteList, at exitGate, invoked []string) (rewritten bool) {
 	for i := range routes {
@@ -136,7 +136,7 @@ func (g *exitGate) add(e *exits, sets caddyhttp.MatcherSets) {
 	g.chain = append(slices.Clone(g.chain), level)
 }
 
-// handler walks a handler, and says whether it may change the URL or method.
+// handler walks a handler, and reports whether it may change the URL or method.
 func (w *exitWalk) handler(h caddyhttp.MiddlewareHandler, at exitGate, invoked []string) (rewrites bool) {
 	switch h := h.(type) {
 	case *Guard:

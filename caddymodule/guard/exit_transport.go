@@ -136,7 +136,7 @@ func WithTurn(ctx context.Context, method string, h http.Header) context.Context
 	return context.WithValue(ctx, turnKey{}, turn{isRead(method), h.Get(markHeader) != ""})
 }
 
-// asks says whether a request only asks who the buyer is, as logins do: it reads, and has no body. If
+// asks reports whether a request only asks who the buyer is, as logins do: it reads, and has no body. If
 // the order itself is such a request, it must be one of forward_auth, which says so.
 func (t turn) asks(r *http.Request) bool {
 	return r.ContentLength == 0 && isRead(r.Method) && (!t.read || !t.marks && r.Header.Get(markHeader) != "")

@@ -111,7 +111,7 @@ func wrapRaw(raw json.RawMessage) json.RawMessage {
 	return wrapped
 }
 
-// wrapValue wraps in place, and says whether there was anything to wrap.
+// wrapValue wraps in place, and reports whether there was anything to wrap.
 func wrapValue(v any) (changed bool) {
 	switch v := v.(type) {
 	case []any:

@@ -33,7 +33,7 @@ func answerOf(matches bool) answer {
 // looseMatcher asks one of Caddy's matchers about a reading, ignoring case.
 type looseMatcher func(*reading) answer
 
-// looseMatch says whether one of the sets matches; without sets it always does.
+// looseMatch reports whether one of the sets matches; without sets it always does.
 func looseMatch(sets [][]looseMatcher, r *reading) answer {
 	if len(sets) == 0 {
 		return yes
@@ -142,7 +142,7 @@ func anyCase(ask looseMatcher) looseMatcher {
 	}
 }
 
-// HasPlaceholder says whether a matcher's text may contain a placeholder.
+// HasPlaceholder reports whether a matcher's text may contain a placeholder.
 func HasPlaceholder(text string) bool { return strings.Contains(text, "{") }
 
 func replacerOf(r *http.Request) *caddy.Replacer {

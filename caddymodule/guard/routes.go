@@ -79,17 +79,17 @@ func (s *Routes) ready() *Routes {
 	return s
 }
 
-// NamesQueries says whether some server takes a query parameter for a path.
+// NamesQueries reports whether some server takes a query parameter for a path.
 func (s *Routes) NamesQueries() bool { return len(s.ready().queries) > 0 }
 
 // MatchesQueries reports whether the way to a gate may depend on a query.
 func (s *Routes) MatchesQueries() bool { return s.ready().matched > 0 }
 
-// IsPlain says whether the way to a gate depends only on method, host and path. The routes
+// IsPlain reports whether the way to a gate depends only on method, host and path. The routes
 // must be compiled.
 func (s *Routes) IsPlain() bool { return s.plain }
 
-// compile compiles routes, and says whether they contain a gate or a rewrite: all others
+// compile compiles routes, and reports whether they contain a gate or a rewrite: all others
 // may be left out. methods are those that the matchers around them admit, nil: any; invoked
 // are the named routes around them.
 func (s *Routes) compile(routes caddyhttp.RouteList, methods, invoked []string) (steps []gateStep, matters bool) {
@@ -189,7 +189,7 @@ func bothMethods(a, b []string) []string {
 	return both
 }
 
-// admits says whether a request with this method can reach any gate.
+// admits reports whether a request with this method can reach any gate.
 func (s *Routes) admits(method string) bool {
 	for _, some := range s.methods {
 		if s.remade || some == nil || slices.Contains(some, method) {

@@ -54,7 +54,7 @@ func headerOf(r *http.Request) http.Header {
 	return h
 }
 
-// droppedFields are not sent on. X-Forwarded-* are set anew.
+// droppedFields are not sent on. X-Forwarded-* are set again.
 var droppedFields = map[string]bool{
 	"Connection": true, "Keep-Alive": true, "Proxy-Authenticate": true, "Proxy-Authorization": true, "Proxy-Connection": true,
 	"Te": true, "Trailer": true, "Transfer-Encoding": true, "Upgrade": true, "Http2-Settings": true,

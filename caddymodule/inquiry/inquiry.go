@@ -106,7 +106,7 @@ func (s *Spec) Compile(what string, prefixes ...string) (*Inquiry, error) {
 	return i, nil
 }
 
-// ByRef says whether the question names the order by its ref.
+// ByRef reports whether the question names the order by its ref.
 func (i *Inquiry) ByRef() bool { return slices.Contains(i.Names(), "ref") }
 
 // Names returns the placeholders of the question, some more than once.
@@ -206,7 +206,7 @@ func withoutURL(err error) error {
 	return err
 }
 
-// HasCredential says whether a request has a credential by which a shop knows its session: an
+// HasCredential reports whether a request has a credential by which a shop knows its session: an
 // Authorization header or a cookie.
 func HasCredential(r *http.Request) bool {
 	return strings.Join(r.Header["Authorization"], "")+strings.Join(r.Header["Cookie"], "") != ""

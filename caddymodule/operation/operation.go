@@ -59,7 +59,7 @@ func (o *Options) Open(values []string) (*scope.Scope, error) {
 	return scope.Compile(spec)
 }
 
-// Any says whether an option is given.
+// Any reports whether an option is given.
 func (o *Options) Any() bool { return len(o.GraphQL)+len(o.JSONBody) > 0 || o.Persisted != "" }
 
 // prefix begins the placeholders of a GraphQL field's arguments.
@@ -91,7 +91,7 @@ func argumentsIn(values []string) (paths []string) {
 	return paths
 }
 
-// ByClient says whether a value is an argument of a GraphQL field, which clients choose.
+// ByClient reports whether a value is an argument of a GraphQL field, which clients choose.
 func ByClient(expr string) bool { return strings.Contains(expr, "{"+prefix) }
 
 // CountUnclear counts a request that could not be told from an attempt.

@@ -183,7 +183,7 @@ func (d *doctor) judgeFence(ctx context.Context, id string) {
 	switch {
 	case err != nil: // SaleStock says it
 	case s.Replaced:
-		d.Add(adminapi.LevelError, "fence", "this edge knows what redis lacks, and redis was not started anew: it may be a primary that has been replaced. Nothing of %s is sold since %s. "+
+		d.Add(adminapi.LevelError, "fence", "this edge knows what redis lacks, and redis was not restarted: it may be a primary that has been replaced. Nothing of %s is sold since %s. "+
 			"Lead the edges to the server that has taken over; if that is lost, have this one save (SAVE) and restart it: the edges then give it what it lacks", id, adminapi.LocalTime(s.Since))
 	case s.Owed > 0:
 		d.Add(adminapi.LevelError, "fence", "this edge came after a failover, and redis does not take %d promises that it made before: it sells nothing of %s since %s. "+
@@ -199,13 +199,13 @@ func (d *doctor) judgeFence(ctx context.Context, id string) {
 		case s.Absent > 0:
 			why = fmt.Sprintf(": %d edges have not said what they know (%s); start those that do not run", s.Absent, r.Absentees(namedEdges, adminapi.LocalTime))
 		}
-		d.Add(adminapi.LevelError, "fence", "redis was promoted or started anew, and nothing of %s is sold since %s%s", id, adminapi.LocalTime(r.Began), why)
+		d.Add(adminapi.LevelError, "fence", "redis was promoted or restarted, and nothing of %s is sold since %s%s", id, adminapi.LocalTime(r.Began), why)
 	case r.Missing+r.Absent > 0:
 		who := ""
 		if r.Absent > 0 {
 			who = fmt.Sprintf("; these may know any movement after number %d%s: %s", r.Base, d.atMost(), r.Absentees(namedEdges, adminapi.LocalTime))
 		}
-		d.Add(adminapi.LevelWarning, "fence", "redis was promoted or started anew at %s, and may have lost sales of %s: %d movements were not known to any edge, %d edges did not come, %d movements were applied again%s. "+
+		d.Add(adminapi.LevelWarning, "fence", "redis was promoted or restarted at %s, and may have lost sales of %s: %d movements were not known to any edge, %d edges did not come, %d movements were applied again%s. "+
 			"'caddy stockgate reconcile %s' with the shop's orders says what is missing", adminapi.LocalTime(r.Ended), id, r.Missing, r.Absent, r.Replayed, who, id)
 	}
 }
@@ -249,7 +249,7 @@ func (d *doctor) judgeBalance(b *reservation.SaleStock, now time.Time) {
 	}
 }
 
-// whyDoubt says whether a gate has a probe that asks the shop.
+// whyDoubt reports whether a gate has a probe that asks the shop.
 func (d *doctor) whyDoubt() string {
 	for _, g := range gate.Of(d.app).Selling() {
 		if g.Probe() != nil {

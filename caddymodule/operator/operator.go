@@ -60,7 +60,7 @@ func (o *operator) known(id string) error {
 	return nil
 }
 
-// noSale turns the error about a missing sale into one that says whether it never existed or
+// noSale turns the error about a missing sale into one that reports whether it never existed or
 // is lost.
 func (o *operator) noSale(id string, err error) error {
 	if lost, ok := errors.AsType[*edge.LostError](o.runtime.Missing(o.ctx, id, err)); ok {

@@ -130,7 +130,7 @@ func (b *Cache) known(id string) *Overview {
 	return new(Overview)
 }
 
-// fresh says whether it is too early to read again.
+// fresh reports whether it is too early to read again.
 func (s *Overview) fresh() bool { return time.Since(s.tried) < s.pause }
 
 // usable returns the overview unless it is too old.

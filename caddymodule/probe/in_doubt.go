@@ -22,7 +22,7 @@ import (
 // order. They are kept until the shop or an operator settles them; with Probe, the gate
 // asks the shop itself.
 type InDoubt struct {
-	// Probe is the URL, http or https, at which the shop says whether it has an order. The
+	// Probe is the URL, http or https, at which the shop reports whether it has an order. The
 	// gate sends a GET and follows no redirects. `{id}` is the reservation's id, `{ref}` the
 	// shop's own name of the order; both are escaped for their position. Other placeholders,
 	// such as {env.SHOP}, are filled in when the configuration loads. If the URL has {ref},
@@ -184,7 +184,7 @@ func (d *InDoubt) compileHeader() (http.Header, error) {
 	return h, nil
 }
 
-// isToken says whether text is a token (RFC 9110, section 5.6.2).
+// isToken reports whether text is a token (RFC 9110, section 5.6.2).
 func isToken(text string) bool {
 	for i := range len(text) {
 		c := text[i]

@@ -101,7 +101,7 @@ func (r *Rate) check() error {
 	return nil
 }
 
-// Grows says whether the rate takes memory of Redis for each new key.
+// Grows reports whether the rate takes memory of Redis for each new key.
 func (r Rate) Grows() bool {
 	return r.Shared && slices.ContainsFunc(r.Key, func(k string) bool {
 		v, err := attempt.Compile(k)
@@ -134,10 +134,10 @@ type Set struct {
 	pooled  []string    // keys of the entries of rateTables to release
 }
 
-// IsEmpty says whether the gate has no rates.
+// IsEmpty reports whether the gate has no rates.
 func (rs *Set) IsEmpty() bool { return len(rs.rates) == 0 }
 
-// HasShared says whether some rates are shared.
+// HasShared reports whether some rates are shared.
 func (rs *Set) HasShared() bool { return rs.shared > 0 || len(rs.shadows) > 0 }
 
 // rateTables are shared by the configurations that exist at the same time, and so survive a

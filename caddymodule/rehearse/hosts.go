@@ -56,7 +56,7 @@ func (h hosts) url(host string) (*url.URL, error) {
 	return nil, fmt.Errorf("it goes to the host %q, which no --host names: there are %s", host, h)
 }
 
-// has says whether an origin, such as https://shop.test, is one of the hosts.
+// has reports whether an origin, such as https://shop.test, is one of the hosts.
 func (h hosts) has(origin string) bool {
 	scheme, host, _ := strings.Cut(origin, "://")
 	return h[plainHost(scheme, host)] == scheme

@@ -248,7 +248,7 @@ func (r *Rehearsal) crowd() stampede.Crowd {
 	return c
 }
 
-// named says whether answers and orders name the buyers.
+// named reports whether answers and orders name the buyers.
 func (r *Rehearsal) named(e *stampede.Evidence) bool {
 	if e.Tally == nil {
 		return false

@@ -173,7 +173,7 @@ func (r *Report) Doubts() []Doubt {
 	return all
 }
 
-// Agrees says whether the movements lead to the stock that Redis has. Movements that are
+// Agrees reports whether the movements lead to the stock that Redis has. Movements that are
 // missing cannot disagree.
 func (r *Report) Agrees() bool {
 	s := &r.Stock

@@ -110,7 +110,7 @@ func (s *settling) only(found *reservation.Found, e event) (*reservation.Record,
 	return nil, unavailable(meter.WebhookAmbiguous, "several reservations have this ref: an operator must confirm the one that was paid for")
 }
 
-// isSettled says whether the event changes nothing of a reservation.
+// isSettled reports whether the event changes nothing of a reservation.
 func (s *settling) isSettled(r *reservation.Record, e event) bool {
 	switch r.State {
 	case record.Confirmed:

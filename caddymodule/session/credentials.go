@@ -75,7 +75,7 @@ func (o *Options) Compile() (*Credentials, error) {
 	return c, o.checkExcept()
 }
 
-// MayChange says whether a request may change something by its method.
+// MayChange reports whether a request may change something by its method.
 func (c *Credentials) MayChange(r *http.Request) bool {
 	return c != nil && r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 }

@@ -117,7 +117,7 @@ func readsQuery(sets []caddyhttp.MatcherSet) bool {
 	})
 }
 
-// Excepts says whether a request does not wait for the others of its session. A target that servers
+// Excepts reports whether a request does not wait for the others of its session. A target that servers
 // may read as another one waits, and so does a request whose matcher fails, or reads the query where
 // servers may read another value in it. routes are query
 // parameters that the shop takes for a path.
@@ -157,7 +157,7 @@ func isAmbiguous(query string) bool {
 	return false
 }
 
-// namesRoute says whether a query has one of the parameters, in any spelling that a server may take
+// namesRoute reports whether a query has one of the parameters, in any spelling that a server may take
 // for it.
 func namesRoute(query string, routes []route.QueryPath) bool {
 	if query == "" || len(routes) == 0 {

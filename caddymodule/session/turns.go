@@ -36,7 +36,7 @@ var turns = table{byKey: make(map[Key]*queue)}
 // warned is when operators were last told of a shared credential, in nanoseconds.
 var warned atomic.Int64
 
-// WarnShared says whether operators are to be told now that a credential is shared: once a
+// WarnShared reports whether operators are to be told now that a credential is shared: once a
 // minute.
 func WarnShared() bool {
 	before, now := warned.Load(), time.Now().UnixNano()
@@ -183,7 +183,7 @@ func (t *Turn) End() {
 	})
 }
 
-// WasAlone says whether no other request of the session can have been at the shop: the turn is
+// WasAlone reports whether no other request of the session can have been at the shop: the turn is
 // one of this edge only, or no other edge has had it. Without a turn it is true.
 func (t *Turn) WasAlone() bool {
 	if t == nil {

@@ -72,7 +72,7 @@ func (b *sentBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// seal ends the copying. It says whether the copy has all that a gate would read.
+// seal ends the copying. It reports whether the copy has all that a gate would read.
 func (b *sentBody) seal(length int64) (kept []byte, complete bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -228,7 +228,7 @@ func answerTo(ctx context.Context, q *queue.Queue, d *edgeruntime.Runtime, sale,
 }
 
 // connectionHeaders belong to the connection on which the shop answered (RFC 9110, section
-// 7.6.1), or are set anew.
+// 7.6.1), or are set again.
 var connectionHeaders = []string{"Connection", "Keep-Alive", "Transfer-Encoding", "Trailer", "Upgrade", "Content-Length", "Date"}
 
 func replay(w http.ResponseWriter, r *http.Request, a *queue.Answer) error {

@@ -41,7 +41,7 @@ func (c *collector) tune() {
 	}
 }
 
-// rest says whether it is time to collect what a flood has left. Go itself does so only
+// rest reports whether it is time to collect what a flood has left. Go itself does so only
 // after two minutes, keeps pools through one collection, and returns no memory while
 // the heap may grow to the size that the flood needed.
 func (c *collector) rest(cycles, goal uint64) bool {

@@ -15,7 +15,7 @@ func TestPercent(t *testing.T) {
 	}
 }
 
-// Each collection sets the percentage anew, so that a heap that was large once does not
+// Each collection sets the percentage again, so that a heap that was large once does not
 // stay so.
 func TestTune(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(seldom))

@@ -36,7 +36,7 @@ type refuser struct {
 	at    time.Time // when the Judge was asked
 	stops func()
 
-	// postpones says whether the Judge postpones a request; nil: it postpones none.
+	// postpones reports whether the Judge postpones a request; nil: it postpones none.
 	postpones func(*fastpath.Request) bool
 	waits     []func()    // wake the connections of those that it has postponed
 	since     []time.Time // when those were judged first that it has not postponed any more

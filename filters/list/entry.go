@@ -138,13 +138,13 @@ func checkName(s string) error {
 	return nil
 }
 
-// inWord says whether a character may be in an address, a number or a name without space.
+// inWord reports whether a character may be in an address, a number or a name without space.
 func inWord(r rune) bool {
 	return 'a' <= r && r <= 'z' || '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' ||
 		strings.ContainsRune(".:/-_%@+", r) || r >= 0x80 && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
-// readsAsAddress says whether a text was probably meant as an address.
+// readsAsAddress reports whether a text was probably meant as an address.
 func readsAsAddress(s string) bool {
 	s, _, _ = strings.Cut(s, "%")
 	dots, colons, slashes := 0, 0, 0

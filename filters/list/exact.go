@@ -88,7 +88,7 @@ func (x *exact) put(key []byte) (bool, error) {
 	return true, nil
 }
 
-// has says whether the set has a key with this hash.
+// has reports whether the set has a key with this hash.
 func (x *exact) has(hash uint64, key []byte) bool {
 	b := x.bucket(hash)
 	rest := x.arena[x.index[b]:x.index[b+1]]

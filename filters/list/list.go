@@ -36,7 +36,7 @@ type Stats struct {
 	Filter, Exact int
 }
 
-// Has says whether an entry of just this kind names the value: for IP, whether an
+// Has reports whether an entry of just this kind names the value: for IP, whether an
 // address or a prefix contains it. Values are normalised by the caller, as those of
 // the list were; space around them does not count.
 //
@@ -77,7 +77,7 @@ func (l *List) hasAddr(ctx context.Context, began time.Time, a netip.Addr) (bool
 	return l.in.hasAddr(ctx, began, a)
 }
 
-// Denies says whether a denylist names the value: by an entry of this kind, or by one
+// Denies reports whether a denylist names the value: by an entry of this kind, or by one
 // without a kind, which matches a value of every kind. began is when the first lookup of the
 // attempt began: all of them together wait no longer for a keeper than one.
 func (l *List) Denies(ctx context.Context, began time.Time, kind, value string) (bool, error) {
@@ -88,7 +88,7 @@ func (l *List) Denies(ctx context.Context, began time.Time, kind, value string) 
 	return l.has(ctx, began, Any, value)
 }
 
-// Admits says whether an allowlist names the value: by an entry of this kind, or by one
+// Admits reports whether an allowlist names the value: by an entry of this kind, or by one
 // without a kind if the value is the buyer. Everything else in an attempt may be made
 // up: giving a listed buyer's name as a phone number must not admit a client. began is as for
 // [List.Denies].

@@ -21,7 +21,7 @@ type Keeper interface {
 	// the keeper is ready.
 	HashText(kind, value string) Key
 	HashPrefix(netip.Prefix) Key
-	// HasAny says whether the list has one of the keys, now. began is when the first lookup
+	// HasAny reports whether the list has one of the keys, now. began is when the first lookup
 	// of the attempt began: the keeper's own bound of a lookup counts from then.
 	HasAny(ctx context.Context, began time.Time, keys []Key) (bool, error)
 }

@@ -91,7 +91,7 @@ func regular(path string, info os.FileInfo) error {
 	return nil
 }
 
-// same says whether two checks saw the same content of the same file.
+// same reports whether two checks saw the same content of the same file.
 func same(a, b os.FileInfo) bool {
 	return a != nil && b != nil && os.SameFile(a, b) && a.Size() == b.Size() && a.ModTime().Equal(b.ModTime())
 }

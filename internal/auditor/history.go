@@ -43,7 +43,7 @@ type Attempt struct {
 	Place       string // the path at which to ask then
 }
 
-// Won says whether the buyer was told that the order is placed.
+// Won reports whether the buyer was told that the order is placed.
 func (a *Attempt) Won() bool {
 	return a.Heard > 0 && a.Status >= 200 && a.Status < 300 && !a.Browse && a.Queue == ""
 }

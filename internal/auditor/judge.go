@@ -156,7 +156,7 @@ func judgeOrders(h *History, replayed map[string]*Replayed) (found []Violation) 
 	return limited(found)
 }
 
-// endsUnsent says whether a cause is one by which an order that waited may be in doubt although it
+// endsUnsent reports whether a cause is one by which an order that waited may be in doubt although it
 // was not sent. Its edge says that it sends before it does; when Redis stays away after that until the
 // deadline, or a fence waits for the edge in vain, only the edge knows that it did not.
 func (h *History) endsUnsent(sale, cause string) bool {

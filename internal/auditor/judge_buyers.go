@@ -56,7 +56,7 @@ func judgeKeys(h *History, _ map[string]*Replayed) (found []Violation) {
 	return found
 }
 
-// sameOrder says whether two answers are about one order. An answer without a body, sent
+// sameOrder reports whether two answers are about one order. An answer without a body, sent
 // again, names nothing but the reservation.
 func sameOrder(a, b *Attempt) bool {
 	if b.Replayed && b.Proof == "" {

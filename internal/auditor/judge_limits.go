@@ -80,7 +80,7 @@ func judgeLimits(h *History, _ map[string]*Replayed) (found []Violation) {
 	return limited(found)
 }
 
-// refusedBefore says whether an attempt was refused at the edge before another one was sent:
+// refusedBefore reports whether an attempt was refused at the edge before another one was sent:
 // then it had cost nothing.
 func refusedBefore(a, next *Attempt) bool {
 	return a.Heard > 0 && a.Heard < next.Sent && a.Reason != "" && !repeats[a.Reason] && a.Reason != "unavailable" && a.Reason != "busy"

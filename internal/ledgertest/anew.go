@@ -15,7 +15,7 @@ import (
 	"github.com/stockgate/stockgate/shard"
 )
 
-// anew: a sale that was deleted and is loaded anew under its old id is followed from its
+// anew: a sale that was deleted and is loaded again under its old id is followed from its
 // beginning. What the ledger had of it keeps its rows under another name, which no edge
 // misses. One that Redis has lost is not taken for a deleted one.
 func anew(t *testing.T, open func() ledger.Ledger) {

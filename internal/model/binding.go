@@ -54,7 +54,7 @@ func (s *Shard) owner(field string) string {
 	return ""
 }
 
-// binds says whether attempts with a field get a reservation. A hold keeps its fields. A sold
+// binds reports whether attempts with a field get a reservation. A hold keeps its fields. A sold
 // reservation keeps its ref for ever, and its key for a while.
 func (s *Shard) binds(r *Record, field string) bool {
 	if (r.State == Confirmed || r.State == Unbacked) && field[0] == 'k' && s.Now() >= r.Changed+r.KeyTTL && s.Time >= s.Ends {
@@ -63,7 +63,7 @@ func (s *Shard) binds(r *Record, field string) bool {
 	return s.has(r, field)
 }
 
-// has says whether a reservation has a field that names it, whatever the time is.
+// has reports whether a reservation has a field that names it, whatever the time is.
 func (s *Shard) has(r *Record, field string) bool {
 	return (r.Guard == field || refField(r.Buyer, r.Ref) == field) && s.keeps(r, field)
 }

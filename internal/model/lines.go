@@ -30,7 +30,7 @@ func summed(lines []Line) (sum []Line) {
 	return sum
 }
 
-// sameUnits says whether two lists are about the same units, in any order.
+// sameUnits reports whether two lists are about the same units, in any order.
 func sameUnits(a, b []Line) bool {
 	a, b = summed(a), summed(b)
 	for _, line := range a {

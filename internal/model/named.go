@@ -24,7 +24,7 @@ func (s *Shard) under(ref string) (ids []string, more bool) {
 	return ids, more
 }
 
-// listed says whether a reservation may be found by a ref.
+// listed reports whether a reservation may be found by a ref.
 func (s *Shard) listed(id, ref string) bool {
 	r := s.Records[id]
 	return r != nil && r.Ref == ref && (r.State == Held || r.State == InDoubt || r.State == Confirmed || r.State == Unbacked)

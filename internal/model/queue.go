@@ -165,7 +165,7 @@ func (s *Shard) leftLately() (n, in int64) {
 	return n, second - first
 }
 
-// waitsOn says whether a new hold waits.
+// waitsOn reports whether a new hold waits.
 func (o Reserve) waitsOn(s *Shard) bool {
 	if o.Waits == nil {
 		return false

@@ -168,7 +168,7 @@ func (c Charge) about() (count, sku string) {
 	return parts[2], sku
 }
 
-// concerns says whether a limit on a SKU, as it is escaped in a field, is about a
+// concerns reports whether a limit on a SKU, as it is escaped in a field, is about a
 // cell. A region's cell is "sku@region".
 func concerns(sku, cell string) bool {
 	of, _, _ := strings.Cut(cell, "@")

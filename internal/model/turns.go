@@ -171,7 +171,7 @@ type Send struct {
 	HoldFor, Margin int64
 }
 
-// Run begins the hold anew.
+// Run begins the hold again.
 func (o Send) Run(s *Shard) Reply {
 	r := s.find(o.ID)
 	switch {

@@ -126,7 +126,7 @@ func (l *link) passReplies() {
 	}
 }
 
-// reply matches a reply with its command, and says whether the client gets it.
+// reply matches a reply with its command, and reports whether the client gets it.
 func (l *link) reply(frame []byte) bool {
 	p := l.p
 	p.mu.Lock()

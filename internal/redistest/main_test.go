@@ -23,7 +23,7 @@ func soon(t *testing.T) context.Context {
 	return ctx
 }
 
-// timedOut says whether a command failed because its time was up: go-redis
+// timedOut reports whether a command failed because its time was up: go-redis
 // passes on what the network says, not what the context says.
 func timedOut(err error) bool {
 	return errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded)

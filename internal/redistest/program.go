@@ -46,7 +46,7 @@ func (p *Program) Fatalf(format string, args ...any) {
 	p.exit(1)
 }
 
-// Failed says whether Errorf or Fatalf was called.
+// Failed reports whether Errorf or Fatalf was called.
 func (p *Program) Failed() bool { return p.failed }
 
 // Cleanup adds a function that Close calls.

@@ -55,7 +55,7 @@ type command struct {
 	frame []byte
 }
 
-// has says whether one of its arguments is exactly this.
+// has reports whether one of its arguments is exactly this.
 func (c command) has(argument string) bool {
 	return bytes.Contains(c.frame, fmt.Appendf(nil, "\n$%d\r\n%s\r\n", len(argument), argument))
 }

@@ -64,7 +64,7 @@ func (s *Server) cluster(args ...any) {
 	}
 }
 
-// whole says whether the node knows an owner of every slot.
+// whole reports whether the node knows an owner of every slot.
 func whole(c *redis.Client) bool {
 	info := c.ClusterInfo(context.Background()).Val()
 	return strings.Contains(info, "cluster_state:ok") && strings.Contains(info, "cluster_slots_ok:"+strconv.Itoa(slots))

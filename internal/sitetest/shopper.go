@@ -61,7 +61,7 @@ func Queue(atOnce int64) *reservation.Queue {
 	}
 }
 
-// Order holds one unit of plain for an order that comes to a queue, and says whether it waits.
+// Order holds one unit of plain for an order that comes to a queue, and reports whether it waits.
 func (p Shopper) Order(id string, q *reservation.Queue) (waits bool) {
 	p.t.Helper()
 	return p.OrderOf(id, "plain", q)

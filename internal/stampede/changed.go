@@ -31,7 +31,7 @@ func (o *oracle) span(id string) span {
 	return s
 }
 
-// fits says whether an order has what its reservation has.
+// fits reports whether an order has what its reservation has.
 func (s span) fits(units map[string]int64) bool {
 	for cell, n := range units {
 		if n > s.most[cell] {
@@ -46,7 +46,7 @@ func (s span) fits(units map[string]int64) bool {
 	return true
 }
 
-// has says whether an order is left, where the shop's list has only what did not come back.
+// has reports whether an order is left, where the shop's list has only what did not come back.
 func (s span) has() bool {
 	for _, n := range s.fewest {
 		if n > 0 {

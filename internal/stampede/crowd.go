@@ -183,7 +183,7 @@ func (c Crowd) withDefaults() (Crowd, *url.URL, error) {
 	return c, target, nil
 }
 
-// open says whether orders are due at given times.
+// open reports whether orders are due at given times.
 func (c *Crowd) open() bool { return c.Rate > 0 || c.Arrivals != nil }
 
 func tooManyFiles(needed int) error {

@@ -171,7 +171,7 @@ func (s Sources) settled(ctx context.Context, e *Evidence) (*reservation.SaleSto
 	}
 }
 
-// still reads the journal, and says whether the stock is the same afterwards.
+// still reads the journal, and reports whether the stock is the same afterwards.
 func (s Sources) still(ctx context.Context, e *Evidence, before *reservation.SaleStock) (bool, error) {
 	if s.Journal == nil {
 		return true, nil

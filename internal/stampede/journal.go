@@ -59,10 +59,10 @@ func (j *Journal) Add(movements []journal.Movement) error {
 	return nil
 }
 
-// whole says whether the journal is known from its beginning.
+// whole reports whether the journal is known from its beginning.
 func (j *Journal) whole() bool { return j != nil && j.Missing == 0 }
 
-// isOlder says whether a reservation is known to have begun before the crowd came.
+// isOlder reports whether a reservation is known to have begun before the crowd came.
 func (j *Journal) isOlder(id string) bool { return j != nil && j.older[id] }
 
 // fill adds the reservations.

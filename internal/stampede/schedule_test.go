@@ -129,7 +129,7 @@ func every(gap time.Duration, n int) []time.Duration {
 	return all
 }
 
-// around says whether the histogram may have made this of a duration.
+// around reports whether the histogram may have made this of a duration.
 func around(got, want time.Duration) bool { return got >= want && got <= want+want/16 }
 
 // A shop that takes 10 ms for an order, one at a time, gets one each ms: what buyers wait

@@ -49,7 +49,7 @@ const idleFor = "5000"
 // configured otherwise: Redis forgets what the ledger has.
 const durably = `set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)`
 
-// follows says whether the owner may append the batch, and keeps it so until the
+// follows reports whether the owner may append the batch, and keeps it so until the
 // transaction ends.
 func follows(ctx context.Context, tx pgx.Tx, sale, owner string, b *ledger.Batch) error {
 	var has string

@@ -89,7 +89,7 @@ func version(ctx context.Context, tx pgx.Tx) (have int, err error) {
 	return have, err
 }
 
-// mayClaim says whether an owner may acquire a sale: it has the lease already, the lease is
+// mayClaim reports whether an owner may acquire a sale: it has the lease already, the lease is
 // over, or the lease ends so late that the clock must have been set back since. now() would be
 // the start of the transaction, before it waited.
 const mayClaim = `(d.owner = $2 OR d.lease_until <= clock_timestamp() OR d.lease_until > clock_timestamp() + interval '1 hour')`

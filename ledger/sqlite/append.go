@@ -40,7 +40,7 @@ func (l *Ledger) Append(ctx context.Context, sale, owner string, b *ledger.Batch
 	})
 }
 
-// follows says whether the owner may append the batch now.
+// follows reports whether the owner may append the batch now.
 func follows(ctx context.Context, tx *sql.Tx, sale, owner string, b *ledger.Batch) error {
 	var has string
 	var at ledger.Position

@@ -18,7 +18,7 @@ import (
 // removes the log to which this one goes on writing.
 
 // MovedError says that the ledger's file, or the log or the index beside it, was removed or replaced
-// while this process used it. The next call opens the file anew.
+// while this process used it. The next call opens the file again.
 type MovedError struct {
 	File string // the ledger's
 	What string // what was moved

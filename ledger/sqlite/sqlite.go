@@ -129,7 +129,7 @@ func (l *Ledger) row(ctx context.Context, query string, args []any, into ...any)
 	return l.use(ctx, func(o *opened) error { return o.db.QueryRowContext(ctx, query, args...).Scan(into...) })
 }
 
-// mayClaim says whether an owner may acquire a sale: it has the lease already, the lease is
+// mayClaim reports whether an owner may acquire a sale: it has the lease already, the lease is
 // over, or the lease ends so late that the clock must have been set back since.
 const mayClaim = `(owner = ?2 OR lease_until <= ?3 OR lease_until > ?3 + 3600000)`
 

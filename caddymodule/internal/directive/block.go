@@ -139,7 +139,7 @@ func Count(into *int) func(*caddyfile.Dispenser, string) error {
 	}
 }
 
-// IsNumber says whether text has digits only.
+// IsNumber reports whether text has digits only.
 func IsNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/stockgate/stockgate/scope"
 )
 
-// All returns this process's counters. They are made once and registered anew in the
+// All returns this process's counters. They are made once and registered again in the
 // registry of every configuration, so that counts survive a reload.
 var All = sync.OnceValue(newMeters)
 
@@ -98,7 +98,7 @@ func newMeters() *meters {
 		}),
 		fenced: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "stockgate_fenced_sales",
-			Help: "Sales that are not sold because Redis was promoted or started anew, and waits until the edges have said what they know, or because it is older than what this edge knows.",
+			Help: "Sales that are not sold because Redis was promoted or restarted, and waits until the edges have said what they know, or because it is older than what this edge knows.",
 		}),
 		fenceLost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_fence_lost_total",

@@ -80,7 +80,7 @@ func (u *URL) check(what string) error {
 	return nil
 }
 
-// Has says whether the URL has a placeholder.
+// Has reports whether the URL has a placeholder.
 func (u *URL) Has(name string) bool {
 	return slices.ContainsFunc(u.parts, func(p part) bool { return p.name == name })
 }
@@ -94,7 +94,7 @@ func (u *URL) Names(yield func(string) bool) {
 	}
 }
 
-// HasAny says whether the URL has any placeholder.
+// HasAny reports whether the URL has any placeholder.
 func (u *URL) HasAny() bool {
 	return slices.ContainsFunc(u.parts, func(p part) bool { return p.name != "" })
 }
@@ -121,7 +121,7 @@ func (u *URL) Fill(values Values) (string, bool) {
 	return b.String(), true
 }
 
-// isSegment says whether a value is one segment of a path, and no dot segment.
+// isSegment reports whether a value is one segment of a path, and no dot segment.
 func isSegment(value string) bool {
 	return strings.Trim(value, ".") != "" && !strings.ContainsAny(value, `/\%;?#`) &&
 		!strings.ContainsFunc(value, func(r rune) bool { return r <= ' ' || r >= 0x7f })

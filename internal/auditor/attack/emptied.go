@@ -64,7 +64,7 @@ var emptied = scenario{
 			return errors() > quiet, "no line of that level"
 		})
 		if out, status, err := a.edges[0].CLI(file("emptied", one(20), ""), "sale", "apply", "-"); err == nil && status == 0 {
-			a.violated(auditor.NoOversell, "the file of a sale that the ledger remembers was loaded anew without being asked twice: %s", strings.TrimSpace(out))
+			a.violated(auditor.NoOversell, "the file of a sale that the ledger remembers was loaded again without being asked twice: %s", strings.TrimSpace(out))
 		}
 	},
 }

@@ -66,7 +66,7 @@ func (r *Run) buy(door int, w crowd.Wish) *auditor.Attempt {
 	return a
 }
 
-// sells says whether an answer is that of an edge that sells.
+// sells reports whether an answer is that of an edge that sells.
 func sells(a *auditor.Attempt) bool {
 	return a.Heard > 0 && a.Reason != "unavailable" && a.Reason != "busy" && a.Status < 500
 }

@@ -64,7 +64,7 @@ func (c *cluster) do(n *rig.Redis, args ...string) string {
 
 func (c *cluster) id(n *rig.Redis) string { return c.do(n, "CLUSTER", "MYID") }
 
-// well says whether all nodes are up and agree on the owners of the slots.
+// well reports whether all nodes are up and agree on the owners of the slots.
 func (c *cluster) well() bool {
 	for _, n := range c.all {
 		answer, err := n.Do("CLUSTER", "NODES")
@@ -104,7 +104,7 @@ func (c *cluster) home(sale string) *rig.Redis {
 	return nil
 }
 
-// owns says whether a node serves a sale's slot.
+// owns reports whether a node serves a sale's slot.
 func (c *cluster) owns(n *rig.Redis, sale string) bool {
 	_, err := n.Do("HGET", rig.Key(sale, "meta"), "status")
 	return err == nil

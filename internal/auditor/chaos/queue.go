@@ -15,7 +15,7 @@ func queueOf(sale string) auditor.Queue {
 	return auditor.Queue{Sale: sale, AtOnce: 3, Every: 20 * time.Millisecond}
 }
 
-// async says whether a buyer does not wait for the shop's answer, and asks at a place.
+// async reports whether a buyer does not wait for the shop's answer, and asks at a place.
 func (r *Run) async(i int) bool { return r.queue && r.chance(3, "async", i) == 0 }
 
 // follow asks at the place that an attempt was told until its order has ended.

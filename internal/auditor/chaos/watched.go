@@ -48,7 +48,7 @@ func newWatched(r *Run, replicas, acks int) *watched {
 	return w
 }
 
-// knowing says whether a sentinel knows the others and all replicas, and finds them well.
+// knowing reports whether a sentinel knows the others and all replicas, and finds them well.
 func (w *watched) knowing(s *rig.Sentinel) bool {
 	main, err := s.Fields("SENTINEL", "MASTER", "main")
 	if err != nil || main["flags"] != "master" {

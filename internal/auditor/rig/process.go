@@ -62,7 +62,7 @@ func start(name string, cmd *exec.Cmd, log *Log) (*Process, error) {
 	return p, nil
 }
 
-// Alive says whether the process has not ended.
+// Alive reports whether the process has not ended.
 func (p *Process) Alive() bool {
 	if p == nil {
 		return false

@@ -17,7 +17,7 @@ func (r *Redis) Info(section, field string) string {
 	return ""
 }
 
-// Follows says whether this replica has a link to its primary.
+// Follows reports whether this replica has a link to its primary.
 func (r *Redis) Follows() bool { return r.Info("replication", "master_link_status") == "up" }
 
 // Follow makes it a replica of an address.

@@ -74,7 +74,7 @@ func Metric(text, name string) (sum float64) {
 	return sum
 }
 
-// Told says whether Redis knows all outcomes of this edge; one that is down has none to tell.
+// Told reports whether Redis knows all outcomes of this edge; one that is down has none to tell.
 func (e *Edge) Told() bool {
 	if !e.Alive() {
 		return true
