@@ -21,8 +21,8 @@ func TestRebuildOfADeletedSale(t *testing.T) {
 		force               bool
 		refused             bool
 	}{
-		"deleted":                              {},
-		"deleted, and redis was emptied":       {emptied: true},
+		"deleted":                               {},
+		"deleted, and redis was emptied":        {emptied: true},
 		"loaded again":                          {anew: true, refused: true},
 		"loaded again, with force":              {anew: true, force: true, refused: true},
 		"loaded again, and the new one is lost": {anew: true, lost: true, refused: true},

@@ -57,9 +57,9 @@ func TestDeletedTogether(t *testing.T) {
 		anew   bool
 	}{
 		"another call deletes it first":                            {meanwhile{after: "hset"}, false, false},
-		"another call deletes it first, and it is loaded again":     {meanwhile{after: "hset"}, false, true},
+		"another call deletes it first, and it is loaded again":    {meanwhile{after: "hset"}, false, true},
 		"it is refused, and another call is not":                   {meanwhile{before: "hdel"}, true, false},
-		"it is loaded again before its name is taken out":           {meanwhile{before: "srem"}, false, true},
+		"it is loaded again before its name is taken out":          {meanwhile{before: "srem"}, false, true},
 		"another call has deleted it before its name is taken out": {meanwhile{before: "srem"}, false, false},
 	} {
 		t.Run(name, func(t *testing.T) {
