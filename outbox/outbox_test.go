@@ -130,23 +130,22 @@ func TestSendersDie(t *testing.T) {
 			}
 		})
 	}
-	s.Sell(200)
-	untilSent(t, s, r)
+	bodies := map[string]string{}
+	for again := 0; again == 0 && !t.Failed(); { // until one has died between an answer and its note
+		s.Sell(200)
+		untilSent(t, s, r)
+		clear(bodies)
+		for _, one := range r.seen() {
+			if had, ok := bodies[one.id]; ok {
+				if again++; had != one.body {
+					t.Errorf("%s was\n%s\nand is\n%s", one.id, had, one.body)
+				}
+			}
+			bodies[one.id] = one.body
+		}
+	}
 	close(stop)
 	over.Wait()
-	bodies := map[string]string{}
-	again := 0
-	for _, one := range r.seen() {
-		if had, ok := bodies[one.id]; ok {
-			if again++; had != one.body {
-				t.Errorf("%s was\n%s\nand is\n%s", one.id, had, one.body)
-			}
-		}
-		bodies[one.id] = one.body
-	}
-	if again == 0 {
-		t.Error("no outbox has died between an answer and its note: the test has not tested it")
-	}
 	if n := r.again; n > 0 && len(bodies) == len(r.seen()) {
 		t.Errorf("%d movements came again under another id", n)
 	}

@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"context"
+	"database/sql"
 	"strconv"
 )
 
@@ -20,5 +21,20 @@ func (l *Ledger) MostPages(n int) error {
 		o.db.SetMaxOpenConns(2) // the bound belongs to one connection, and another one keeps the locks
 		var have int
 		return o.db.QueryRow("PRAGMA max_page_count = " + strconv.Itoa(n)).Scan(&have)
+	})
+}
+
+// ExamineBeside looks at the file as Migrate does first, while another process begins to use it: meanwhile is
+// called before each statement but the first.
+func (l *Ledger) ExamineBeside(meanwhile func()) error {
+	return l.use(context.Background(), func(o *opened) error {
+		statements := 0
+		query := func(ctx context.Context, text string, args ...any) *sql.Row {
+			if statements++; statements > 1 {
+				meanwhile()
+			}
+			return o.db.QueryRowContext(ctx, text, args...)
+		}
+		return l.examine(context.Background(), query, new(int))
 	})
 }

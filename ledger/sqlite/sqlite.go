@@ -81,10 +81,10 @@ func (l *Ledger) migrate(ctx context.Context, o *opened) error {
 // examine reads how many migrations were run, and fails on a file that is no ledger of this version.
 func (l *Ledger) examine(ctx context.Context, query func(context.Context, string, ...any) *sql.Row, have *int) error {
 	var application, tables int
-	for text, into := range map[string]*int{"PRAGMA user_version": have, "PRAGMA application_id": &application, "SELECT count(*) FROM sqlite_schema": &tables} {
-		if err := query(ctx, text).Scan(into); err != nil {
-			return err
-		}
+	// in one statement: another process may be making the tables
+	err := query(ctx, `SELECT user_version, application_id, (SELECT count(*) FROM sqlite_schema) FROM pragma_user_version, pragma_application_id`).Scan(have, &application, &tables)
+	if err != nil {
+		return err
 	}
 	switch {
 	case application != applicationID && tables > 0:

@@ -36,6 +36,22 @@ func TestLedger(t *testing.T) {
 	})
 }
 
+// A ledger whose tables another process is making is no database of something else.
+func TestTwoBegin(t *testing.T) {
+	for range 10 { // whatever is read first
+		file := filepath.Join(t.TempDir(), "ledger.db")
+		l, other := open(t, file), open(t, file)
+		err := l.ExamineBeside(func() {
+			if err := other.Migrate(ledgertest.Soon(t)); err != nil {
+				t.Error(err)
+			}
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // Only its owner can read the file, and a file of another program is left alone.
 func TestFile(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "new", "ledger.db")
