@@ -51,7 +51,7 @@ func replaceKey(c *call) error {
 		case len(bytes.TrimSpace(pem)) == 0:
 			return usageError{fmt.Errorf("%s is empty: it has no key", file)}
 		case asked.BeginAnew:
-			return usageError{errors.New("--old-key and --begin-anew exclude each other: with a copy of the old key nothing starts over")}
+			return usageError{errors.New("--old-key and --begin-anew exclude each other: a copy of the old key keeps all counts")}
 		}
 		asked.OldKey = string(pem)
 	}

@@ -25,7 +25,7 @@ func TestKeyReplaceIsStrict(t *testing.T) {
 		{[]string{"--old-key", empty}, empty + " is empty: it has no key"},
 		{[]string{"--old-key", blank, "--force"}, blank + " is empty: it has no key"},
 		{[]string{"--old-key", empty, "--begin-anew"}, empty + " is empty: it has no key"},
-		{[]string{"--old-key", pem, "--begin-anew"}, "--old-key and --begin-anew exclude each other: with a copy of the old key nothing starts over"},
+		{[]string{"--old-key", pem, "--begin-anew"}, "--old-key and --begin-anew exclude each other: a copy of the old key keeps all counts"},
 	} {
 		r := sitetest.Run(t, "", append([]string{"key", "replace", "--address", "localhost:1"}, c.args...)...)
 		if r.Status != 2 || r.Out != "" || r.Errors != "caddy stockgate key replace: "+c.says+"\n" {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/reservation"
 	"github.com/stockgate/stockgate/sale"
 )
@@ -165,7 +166,7 @@ func (s Sources) settled(ctx context.Context, e *Evidence) (*reservation.SaleSto
 				return stock, err
 			}
 		}
-		if !wait(ctx, settleEvery) {
+		if !loop.Rest(ctx, settleEvery, nil) {
 			return nil, context.Cause(ctx)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/sale"
 )
 
@@ -91,7 +92,7 @@ func (r *run) dispatch(ctx context.Context) {
 		} else {
 			due = due.Add(time.Duration(float64(n) / r.Rate * float64(time.Second)))
 		}
-		if !wait(ctx, time.Until(due)) {
+		if !loop.Rest(ctx, time.Until(due), nil) {
 			break
 		}
 		orders.Go(func() { r.order(ctx, n, due) })
@@ -171,7 +172,7 @@ func (r *run) purchase(ctx context.Context, n int, begun time.Time) {
 		if !r.Retry.AtOnce {
 			pause = a.retryAfter
 		}
-		if !wait(ctx, pause) {
+		if !loop.Rest(ctx, pause, nil) {
 			return
 		}
 		begun, how = time.Now(), waiting
@@ -189,19 +190,4 @@ func (c *Crowd) name(buyer int) string {
 func mayPass(reason string) bool {
 	kind, known := sale.KindOf(sale.Reason(reason))
 	return known && kind.Wait
-}
-
-// wait returns false if ctx ends meanwhile.
-func wait(ctx context.Context, d time.Duration) bool {
-	if d <= 0 {
-		return ctx.Err() == nil
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
