@@ -16,7 +16,7 @@ var optionsOfExample = []string{
 }
 
 // besideOption is what an option cannot be without.
-var besideOption = map[string]string{"jwt": "\t\tbuyer {jwt.sub}", "buyer": "\t\tjwt hmac {env.SHOP_JWT_SECRET}"}
+var besideOption = map[string]string{"repeats": "\t\tref {json.order_no}", "jwt": "\t\tbuyer {jwt.sub}", "buyer": "\t\tjwt hmac {env.SHOP_JWT_SECRET}"}
 
 // Each commented option of the example's gate stands on a line of its own. Without the comment sign it
 // can be adapted, in the place of an active line of the same option.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
@@ -31,24 +30,10 @@ const (
 	maxAsksLater = 10_000
 )
 
-// askConflict reports options that a gate cannot use with outcome ask.
+// askConflict reports an outcome ask without its question, and a question without it, in JSON.
 func (g *Gate) askConflict() error {
 	if (g.Outcome == "ask") != (g.Ask != nil) {
 		return errors.New("outcome ask: say what the shop is asked, such as `outcome ask GET http://shop:3000/orders/{ref}`")
-	}
-	if g.Ask == nil {
-		return nil
-	}
-	has := func(then string) bool {
-		return slices.ContainsFunc(g.Rules, func(r outcome.Rule) bool { return r.Outcome == then })
-	}
-	switch {
-	case !has("confirm") || !has("release"):
-		return errors.New("outcome ask: say what the shop's answer means, such as `confirm @sold` and `release @not`")
-	case len(g.Idempotency) > 0:
-		return errors.New("outcome ask and idempotency do not go together: name the order by `ref`")
-	case len(g.Ref) == 0:
-		return errors.New("outcome ask: say how the shop calls the order, such as `ref {lookup.cart.id}`")
 	}
 	return nil
 }

@@ -138,9 +138,6 @@ func (g *Gate) checkStatic() error {
 	if _, err := g.newRefuser(); err != nil {
 		return err
 	}
-	if err := g.shadowConflict(); err != nil {
-		return err
-	}
 	if err := g.checkSlots(); err != nil {
 		return err
 	}

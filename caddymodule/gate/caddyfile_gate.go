@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"maps"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -141,7 +142,8 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if err != nil {
 		return err
 	}
-	if err := g.outcomeConflict(); err != nil {
+	g.bind()
+	if err := cmp.Or(g.conflict(), g.outcomeConflict()); err != nil {
 		return at.WrapErr(err)
 	}
 	return rules.check()

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"errors"
 	"net/http"
 
 	"github.com/caddyserver/caddy/v2"
@@ -43,7 +42,7 @@ func (*Check) CaddyModule() caddy.ModuleInfo {
 // Provision compiles the options.
 func (c *Check) Provision(ctx caddy.Context) error {
 	c.bind()
-	if err := c.turnsConflict(); err != nil {
+	if err := c.conflict(); err != nil {
 		return err
 	}
 	keys, err := c.open(ctx)
@@ -100,32 +99,6 @@ func (c *Check) Cleanup() error { return c.close() }
 
 // onlyTurns reports whether a check lets requests of a session wait, and reads nothing in them.
 func (j *Judge) onlyTurns() bool { return j.OnlyChecks() && j.OneAtATime != nil }
-
-// turnsConflict reports options that a check with one_at_a_time cannot use.
-func (c *Check) turnsConflict() error {
-	if !c.onlyTurns() {
-		return nil
-	}
-	for _, one := range []struct {
-		there bool
-		name  string
-	}{
-		{len(c.Lines) > 0, "line"},
-		{c.LinesFrom != nil, "lines"},
-		{c.Options.Any(), "graphql or json_body"},
-		{len(c.Rates) > 0, "rate"},
-		{len(c.Deny) > 0, "deny"},
-		{len(c.Allow) > 0, "allow"},
-		{c.Challenge != nil, "challenge"},
-		{c.FastRefusals != nil, "fast_refusals"},
-		{c.MaxInFlight != 0, "max_in_flight"},
-	} {
-		if one.there {
-			return errors.New("a stockgate_check with one_at_a_time only lets requests of a session wait, so it takes no " + one.name + ": put that into another stockgate_check")
-		}
-	}
-	return nil
-}
 
 // Interface guards
 var (
@@ -228,7 +201,7 @@ func (c *Check) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return err
 	}
 	c.bind()
-	if err := c.turnsConflict(); err != nil {
+	if err := c.conflict(); err != nil {
 		return at.WrapErr(err)
 	}
 	return nil

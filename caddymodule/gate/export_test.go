@@ -43,3 +43,36 @@ func AddRule(refuses func(*sale.Attempt) *sale.Refusal) (remove func()) {
 
 // SetAfter replaces the clock by which the gate asks the shop later. It must come before the first attempt.
 func (g *Gate) SetAfter(after func(time.Duration, func()) *time.Timer) { g.after = after }
+
+// Conflict is a row of the table of conflicts, with each other option that it excludes or needs.
+type Conflict struct {
+	Option string
+	Check  bool
+	Needs  bool
+	Others []string
+	Why    string
+}
+
+// Conflicts returns the table.
+func Conflicts() (all []Conflict) {
+	for _, c := range conflicts {
+		one := Conflict{c.option, c.check, c.needs != "", c.excludes, c.why}
+		if one.Needs {
+			one.Others = []string{c.needs}
+		}
+		all = append(all, one)
+	}
+	return all
+}
+
+// Conflict returns the first conflict among the options of a gate.
+func (g *Gate) Conflict() error {
+	g.bind()
+	return g.conflict()
+}
+
+// Conflict returns the first conflict among the options of a check.
+func (c *Check) Conflict() error {
+	c.bind()
+	return c.conflict()
+}

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -95,12 +94,6 @@ func (j *Judge) FastLogged() accesslog.Share { return j.fastLogged }
 
 // fastConflict returns an error for a value that the gate does not read itself.
 func (j *Judge) fastConflict() error {
-	if j.Lookup != nil || j.OneAtATime != nil {
-		return errors.New("fast_refusals: lookup and one_at_a_time work only where Caddy handles the request: leave fast_refusals out")
-	}
-	if j.Options.Any() {
-		return errors.New("fast_refusals: the gate must read the operation to know whether a request is an attempt (graphql, json_body): leave fast_refusals out")
-	}
 	for _, expr := range j.values() {
 		// a value that does not compile is reported elsewhere
 		if v, err := attempt.Compile(expr); err == nil && v.Kind() == attempt.Text {

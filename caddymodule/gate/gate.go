@@ -143,6 +143,9 @@ func (g *Gate) Provision(ctx caddy.Context) error {
 	if g.Check != nil {
 		return errCheck
 	}
+	if err := g.conflict(); err != nil {
+		return err
+	}
 	keys, err := g.open(ctx)
 	if err != nil {
 		return err

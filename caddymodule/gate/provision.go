@@ -224,14 +224,6 @@ func (g *Gate) outcomeConflict() error {
 	if g.mode() != record.ModeBackend {
 		return g.graphQLConflict()
 	}
-	if g.InDoubt != nil {
-		return errors.New("outcome backend takes no in_doubt: its holds expire at their deadline, none comes in doubt")
-	}
-	for _, r := range g.Rules {
-		if r.Outcome == "confirm" {
-			return errors.New("outcome backend takes no confirm: the shop confirms through stockgate_api")
-		}
-	}
 	return nil
 }
 

@@ -30,13 +30,6 @@ func (g *Gate) provisionQueue() (err error) {
 	if g.Queue == nil {
 		return nil
 	}
-	err = waiting.Conflict(map[string]bool{
-		"lookup": g.Lookup != nil, "outcome ask": g.Ask != nil, "one_at_a_time": g.OneAtATime != nil, "continue": g.Continue, "shadow": g.Shadow,
-		"max_in_flight": g.MaxInFlight > 0,
-	})
-	if err != nil {
-		return err
-	}
 	if g.prints.config, err = configPrint(g); err != nil {
 		return err
 	}

@@ -23,12 +23,6 @@ func (j *Judge) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 	if j.Body != "" && j.Body != "checked" && j.Body != "ignored" {
 		return nil, fmt.Errorf("body %q: there are checked and ignored", j.Body)
 	}
-	if j.RefShared && len(j.Ref) == 0 {
-		return nil, errors.New("ref_shared is given, and no ref")
-	}
-	if j.Continue && (len(j.Ref) == 0 || j.RefShared || len(j.Idempotency) > 0) {
-		return nil, errors.New("continue needs a `ref` that is not shared, and no `idempotency`: the ref names the hold that goes on")
-	}
 	spec := attempt.Spec{MaxBody: j.MaxBody, BodyIgnored: j.Body == "ignored", RefShared: j.RefShared, Rates: rates, Anonymous: j.OnlyChecks(), Identities: make(map[string]attempt.Values)}
 	if j.JWT != nil {
 		spec.Bearer = &attempt.Bearer{Cookie: j.JWT.Cookie}

@@ -69,8 +69,6 @@ func (g *Gate) provisionTimes() error {
 	switch {
 	case ttl < 0 || ttl > mostIdempotencyTTL:
 		return fmt.Errorf("idempotency_ttl %v must be positive, and at most %v", ttl, mostIdempotencyTTL)
-	case ttl > 0 && len(g.Idempotency) == 0:
-		return errors.New("idempotency_ttl is given, and no idempotency: say where the key is found, such as {header.Idempotency-Key}")
 	case ttl == 0:
 		ttl = defaultIdempotencyTTL
 	}

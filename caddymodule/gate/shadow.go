@@ -35,28 +35,10 @@ type shadowed struct {
 	maxBody  int64
 }
 
-// shadowConflict reports options that mean nothing without a refusal or a hold.
-func (g *Gate) shadowConflict() error {
-	switch {
-	case !g.Shadow:
-	case g.Lookup != nil || g.OneAtATime != nil:
-		return errors.New("shadow: when the shop has answered, a lookup no longer finds the cart: a gate with lookup or one_at_a_time cannot be in shadow")
-	case g.Options.Any():
-		return errors.New("shadow: the values of graphql and json_body are known only when the gate has read the body, and a gate in shadow reads it after the shop: a gate with them cannot be in shadow yet")
-	case g.FastRefusals != nil:
-		return errors.New("shadow: fast_refusals would refuse at the connection, and a gate in shadow refuses nothing: take fast_refusals out until the gate is live")
-	case g.Challenge != nil:
-		return errors.New("shadow: clients are not asked for a solution, so every attempt would count as refused by the challenge: take challenge out until the gate is live")
-	case g.Outcome == "backend":
-		return errors.New("shadow: with outcome backend the shop decides after its answer, about a hold that a gate in shadow does not have: use outcome response until the gate is live")
-	}
-	return nil
-}
-
 // provisionShadow prepares what a gate in shadow keeps of requests.
 func (g *Gate) provisionShadow() error {
-	if err := g.shadowConflict(); err != nil || !g.Shadow {
-		return err
+	if !g.Shadow {
+		return nil
 	}
 	if g.app.Mirrors(g.Sale...) {
 		return errors.New("shadow: the app has `mirror`, which would overwrite the numbers by which the shop's own script still sells: leave mirror out until the gate is live")

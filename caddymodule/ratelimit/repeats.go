@@ -44,9 +44,6 @@ const RepeatsUsage = "repeats <events> <window> [burst <number>] [keys <number>]
 // gate reads a ref.
 func (rs *Set) OpenRepeats(gate string, byRef bool, o *Repeats) error {
 	if !byRef {
-		if o != nil {
-			return errors.New("repeats is given, and no ref: only what has a ref is forwarded again")
-		}
 		return nil
 	}
 	r := Rate{Key: []string{"reservation"}, Events: defaultRepeatEvents, Window: caddy.Duration(defaultRepeatWindow)}

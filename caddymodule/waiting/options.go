@@ -4,7 +4,6 @@
 package waiting
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -224,23 +223,6 @@ func readSize(into *int64) func(*caddyfile.Dispenser, string) error {
 		*into = int64(n)
 		return nil
 	}
-}
-
-// Conflict says what a gate with a queue cannot have as well.
-func Conflict(has map[string]bool) error {
-	for _, option := range []string{"lookup", "outcome ask", "one_at_a_time", "continue", "shadow", "max_in_flight"} {
-		if !has[option] {
-			continue
-		}
-		switch option {
-		case "max_in_flight":
-			return errors.New("queue: at_once says how many orders are at the shop; leave max_in_flight out")
-		case "shadow":
-			return errors.New("queue: a gate in shadow lets no order wait; leave the queue out until it sells")
-		}
-		return fmt.Errorf("queue: with `%s` the cart is in the shop, and could change while the order waits; leave the queue out", option)
-	}
-	return nil
 }
 
 // readWait reads a duration that may be 0.
