@@ -17,7 +17,7 @@ import (
 // for each at most answerRoom bytes beside the answer itself.
 func TestStoredAnswersFlood(t *testing.T) {
 	const packed, answerRoom, together = len(`{"status":204}`), 256, 64
-	flood := 100_000 * *floodTimes
+	flood := 60_000 * *floodTimes
 	fit := min(flood/2, reservation.MaxAnswers/packed)
 	b := redistest.Start(t)
 	s := stocktest.OpenStore(t, stocktest.Options(b))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/stockgate/stockgate/internal/draw"
 	"github.com/stockgate/stockgate/internal/model"
 	"github.com/stockgate/stockgate/internal/stocktest"
 	"github.com/stockgate/stockgate/reservation"
@@ -16,7 +17,7 @@ import (
 
 // floodTimes makes the floods of this package larger. docs/memory.md has what came of
 //
-//	go test -run 'Flood$' ./reservation -v -timeout 0 -flood 50
+//	DRAW=many go test -run 'Flood$' ./reservation -v -timeout 0 -flood 50
 //
 // which sends 5,000,000 names of each kind.
 var floodTimes = flag.Int("flood", 1, "how many times as many names the floods have")
@@ -38,7 +39,7 @@ const (
 )
 
 func newFlood(t *testing.T) *flood {
-	f := &flood{t: t, server: servers(t)[0], each: 5000 * *floodTimes}
+	f := &flood{t: t, server: servers(t)[0], each: draw.Times(1000, 5000) * *floodTimes}
 	w := newTwin(t, []*server{f.server}, "flood")
 	w.do(model.Apply{Starts: noon, Ends: noon + 1000*day, Deltas: []model.Delta{{Cell: "a", Units: int64(f.each)}}}, model.SetStatus{Status: "open"})
 	f.keys = f.store.Shard().ShardKeys("flood")

@@ -107,6 +107,7 @@ func promises(ops map[string]func(context.Context, *edge.Edge) error) map[string
 // No operation is answered before the replicas have it, also not when it is repeated; what
 // was answered outlives a failover.
 func TestWhatWasToldIsKept(t *testing.T) {
+	t.Parallel()
 	for name, p := range promises(stocktest.EveryOperation("r1", "r2", "r3", "r4", "r5", "r6")) {
 		t.Run(name, func(t *testing.T) {
 			primary := redistest.Start(t)
@@ -202,6 +203,7 @@ func callsOf(t *testing.T, s *redistest.Server, command string) (n int) {
 // Without replicas no operation succeeds. Outcomes are told again until a replica has them,
 // also the releases of reserves that were not acknowledged.
 func TestOutcomesWithoutReplicas(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	r := stocktest.Replica(t, s)
 	p := redistest.NewProxy(t, s.Addr())
@@ -240,6 +242,7 @@ func TestOutcomesWithoutReplicas(t *testing.T) {
 // An edge whose replicas are away is not ready. It logs once what to do, and once when it
 // is over.
 func TestEdgeWithoutReplicas(t *testing.T) {
+	t.Parallel()
 	s := redistest.Start(t)
 	core, logged := observer.New(zap.InfoLevel)
 	o := stocktest.Options(s)

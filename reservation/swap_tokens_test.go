@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stockgate/stockgate/internal/draw"
 	"github.com/stockgate/stockgate/internal/model"
 )
 
@@ -13,7 +14,7 @@ import (
 // good, what that names is held.
 func TestTokensOfSwappedHolds(t *testing.T) {
 	on := servers(t)
-	for seed := range uint64(60) {
+	for seed := range uint64(draw.Times(15, 200)) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(seed, 1))
 			w := newTwin(t, on, fmt.Sprint("tokens", seed))
