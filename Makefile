@@ -30,7 +30,7 @@ test: test-needs lint
 	DRAW=$(DRAW) RAPID_SEED=$(SEED) scripts/test
 
 # The same tests at a third of the speed: a package on each core, beside two processes that never rest.
-# PACKAGES=./edge tries these; CORES=1 leaves the other cores to other work.
+# PACKAGES=./internal/edge tries these; CORES=1 leaves the other cores to other work.
 PACKAGES ?=
 test-slow: test-needs
 	DRAW=$(DRAW) RAPID_SEED=$(SEED) scripts/test-slow $(PACKAGES)
@@ -42,9 +42,9 @@ test-needs:
 # bin/screens. The dashboard's sources must give what is committed.
 browser:
 	scripts/need chromium node npm
-	npm ci --silent --prefix caddymodule/dashboard/web
-	go vet -tags browser ./e2e ./caddymodule ./caddymodule/dashboard
-	go test -tags browser -timeout 40m -run '^TestBrowser' ./e2e ./caddymodule ./caddymodule/dashboard
+	npm ci --silent --prefix caddymodule/operate/dashboard/web
+	go vet -tags browser ./e2e ./caddymodule ./caddymodule/operate/dashboard
+	go test -tags browser -timeout 40m -run '^TestBrowser' ./e2e ./caddymodule ./caddymodule/operate/dashboard
 
 # The auditor attacks bin/caddy, see docs/evidence.md: every scenario in full length,
 # updating the table of that page. CI runs attack-short. SEED=7 repeats the schedule of
@@ -52,9 +52,9 @@ browser:
 SCENARIOS ?= all
 ATTACKFLAGS ?=
 attack: attack-needs
-	go run ./internal/auditor/attack -long -seed $(SEED) -scenarios $(SCENARIOS) -out docs/evidence.json -evidence docs/evidence.md $(ATTACKFLAGS)
+	go run ./internal/test/auditor/attack -long -seed $(SEED) -scenarios $(SCENARIOS) -out docs/evidence.json -evidence docs/evidence.md $(ATTACKFLAGS)
 attack-short: attack-needs
-	go run ./internal/auditor/attack -seed $(SEED) -scenarios $(SCENARIOS) $(ATTACKFLAGS)
+	go run ./internal/test/auditor/attack -seed $(SEED) -scenarios $(SCENARIOS) $(ATTACKFLAGS)
 
 attack-needs: build
 	scripts/need redis-server postgres gcc
@@ -83,24 +83,24 @@ SEEDS ?= 10
 CONFIGS ?= all
 CHAOSFLAGS ?=
 chaos: attack-needs
-	go run ./internal/chaos -seed $(SEED) -seeds $(SEEDS) -configs $(CONFIGS) $(CHAOSFLAGS)
+	go run ./internal/test/chaos -seed $(SEED) -seeds $(SEEDS) -configs $(CONFIGS) $(CHAOSFLAGS)
 chaos-short: attack-needs
-	go run ./internal/chaos -short -seed $(SEED) -configs $(CONFIGS) $(CHAOSFLAGS)
+	go run ./internal/test/chaos -short -seed $(SEED) -configs $(CONFIGS) $(CHAOSFLAGS)
 
 # The recipes of examples/vendure and examples/medusa in front of those shops, which npm brings
 # from the lock files: 500 buyers, hostile requests, and 60 carts that change while they are paid.
 # CI runs shops-short: BUYERS=60 CARTS=8 for less of it. shops-latency measures what the gate adds,
 # on a machine that does nothing else.
 shops: shops-needs
-	go test -tags shops -timeout 60m -run '^Test(Vendure|Medusa)$$' -v ./internal/shoptest
+	go test -tags shops -timeout 60m -run '^Test(Vendure|Medusa)$$' -v ./internal/test/shoptest
 shops-short: shops-needs
-	BUYERS=60 CARTS=8 go test -tags shops -timeout 60m -run '^Test(Vendure|Medusa)$$' ./internal/shoptest
+	BUYERS=60 CARTS=8 go test -tags shops -timeout 60m -run '^Test(Vendure|Medusa)$$' ./internal/test/shoptest
 shops-latency: shops-needs
-	go test -tags shops -timeout 30m -run 'Latency$$' -v ./internal/shoptest
+	go test -tags shops -timeout 30m -run 'Latency$$' -v ./internal/test/shoptest
 
 shops-needs: build
 	scripts/need redis-server postgres node npm
-	go vet -tags shops ./internal/shoptest
+	go vet -tags shops ./internal/test/shoptest
 
 lint:
 	scripts/lint

@@ -11,7 +11,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // pages are the README and the pages of docs.

@@ -35,45 +35,45 @@ type direction struct {
 var directions = []direction{
 	{
 		pkg:       "./...",
-		except:    []string{".", "./cmd/...", "./caddymodule/...", "./internal/sitetest/..."},
+		except:    []string{".", "./cmd/...", "./caddymodule/...", "./internal/test/sitetest/..."},
 		forbidden: []string{caddy},
 		why:       "only caddymodule and the packages below it know Caddy",
 	},
 	{
 		pkg: "./...",
-		except: []string{".", "./cmd/...", "./caddymodule/...", "./shard", "./combine", "./risk", "./journal", "./lists", "./lease", "./rates", "./reservation/...", "./fence", "./edge", "./recovery",
-			"./ledger/...", "./outbox", "./movein", "./mirror", "./queue", "./internal/...", "./bench/..."},
+		except: []string{".", "./cmd/...", "./caddymodule/...", "./internal/store/shard", "./internal/store/combine", "./internal/edge/risk", "./internal/store/journal", "./internal/store/lists", "./internal/store/lease", "./internal/store/rates", "./internal/store/reservation/...", "./internal/edge/fence", "./internal/edge", "./internal/ledger/recovery",
+			"./internal/ledger/...", "./internal/ledger/outbox", "./internal/ledger/movein", "./internal/ledger/mirror", "./internal/store/queue", "./internal/...", "./bench/..."},
 		forbidden: []string{goRedis},
 		why:       "shops, solvers and other edges import these: none of them brings a client of Redis along",
 	},
 	{
 		pkg:       "./...",
-		except:    []string{".", "./cmd/...", "./caddymodule/...", "./reservation/embedded", "./internal/..."},
+		except:    []string{".", "./cmd/...", "./caddymodule/...", "./internal/store/reservation/embedded", "./internal/..."},
 		forbidden: []string{miniredis},
 		why:       "the embedded server must stay out of builds that do not import it",
 	},
 	{
 		pkg:       "./...",
-		except:    []string{"./internal/chromium/...", "./internal/draw", "./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/...", "./internal/sitetest/...", "./internal/stocktest/..."},
-		forbidden: []string{"./internal/chromium/...", "./internal/draw", "./internal/sitetest/...", "./internal/redistest/...", "./internal/model/...", "./internal/pgtest/...", "./internal/ledgertest/...", "./internal/stocktest/..."},
+		except:    []string{"./internal/test/chromium/...", "./internal/test/draw", "./internal/test/redistest/...", "./internal/test/model/...", "./internal/test/pgtest/...", "./internal/test/ledgertest/...", "./internal/test/sitetest/...", "./internal/test/stocktest/..."},
+		forbidden: []string{"./internal/test/chromium/...", "./internal/test/draw", "./internal/test/sitetest/...", "./internal/test/redistest/...", "./internal/test/model/...", "./internal/test/pgtest/...", "./internal/test/ledgertest/...", "./internal/test/stocktest/..."},
 		why:       "what tests need must not be compiled into what is shipped",
 	},
 	{
 		pkg:       "./...",
-		except:    []string{"./internal/auditor/...", "./internal/chaos"},
-		forbidden: []string{"./internal/auditor/..."},
+		except:    []string{"./internal/test/auditor/...", "./internal/test/chaos"},
+		forbidden: []string{"./internal/test/auditor/..."},
 		why:       "the auditor judges what is built; nothing that is built may know it",
 	},
 	{
 		pkg:       "./...",
-		except:    []string{".", "./cmd/...", "./caddymodule/demo/...", "./caddymodule/command/...", "./caddymodule/rehearse/...", "./internal/shop/...", "./internal/stampede/..."},
+		except:    []string{".", "./cmd/...", "./caddymodule/operate/demo/...", "./caddymodule/command/...", "./caddymodule/operate/rehearse/...", "./internal/shop/...", "./internal/stampede/..."},
 		forbidden: []string{"./internal/shop/...", "./internal/stampede/..."},
 		why:       "the shop and the crowd of the demo stand outside of the gate",
 	},
 	{
 		pkg:       "./...",
-		except:    []string{".", "./cmd/...", "./movein", "./mirror", "./caddymodule/movein", "./caddymodule/mirror"},
-		forbidden: []string{"./movein", "./mirror", "./caddymodule/movein", "./caddymodule/mirror"},
+		except:    []string{".", "./cmd/...", "./internal/ledger/movein", "./internal/ledger/mirror", "./caddymodule/movein", "./caddymodule/mirror"},
+		forbidden: []string{"./internal/ledger/movein", "./internal/ledger/mirror", "./caddymodule/movein", "./caddymodule/mirror"},
 		why:       "a build may leave moving in and the mirror out: only the root brings them",
 	},
 }
@@ -92,130 +92,189 @@ func TestImportsPointOneWay(t *testing.T) {
 // each imports only what stands above it. A new arrow changes the design. Commands, examples
 // and packages for tests are not in it.
 var arrows = map[string][]string{
-	"fastpath":             nil,
-	"internal/loop":        nil,
-	"fastpath/h2":          {"fastpath"},
-	"filters/list":         {"internal/ipaddr", "internal/loop"},
-	"internal/ipaddr":      nil,
-	"internal/jwks":        nil,
-	"internal/mac":         nil,
-	"challenge":            {"internal/ipaddr", "internal/mac"},
-	"bearer":               {"internal/jwks"},
-	"internal/jsonpath":    nil,
-	"internal/strictjson":  nil,
-	"lua":                  nil,
-	"outcome":              {"internal/jsonpath"},
-	"route":                nil,
-	"sale/line":            nil,
-	"webhook":              nil,
-	"sale/skus":            nil,
-	"scope":                {"internal/jsonpath", "internal/strictjson", "route"},
-	"sale":                 {"internal/ipaddr", "sale/line", "sale/skus"},
-	"attempt":              {"internal/ipaddr", "route", "sale"},
-	"filters":              {"filters/list", "sale"},
-	"identity":             {"internal/mac", "sale"},
-	"record":               {"identity"},
-	"refuse":               {"sale"},
-	"shard":                {"identity", "lua"},
-	"combine":              {"shard"},
-	"risk":                 {"shard"},
-	"journal":              {"lua", "record", "shard"},
-	"lists":                {"identity", "internal/loop", "lua", "shard"},
-	"lease":                {"lua", "shard"},
-	"rates":                {"combine", "identity", "lua", "shard"},
-	"reservation":          {"combine", "identity", "journal", "lua", "record", "sale", "shard"},
-	"fence":                {"lua", "reservation", "shard"},
-	"queue":                {"combine", "identity", "lua", "record", "reservation", "sale", "shard"},
-	"edge":                 {"combine", "fence", "identity", "internal/loop", "journal", "lists", "lua", "rates", "record", "reservation", "risk", "sale", "sale/skus", "shard"},
-	"ledger":               {"edge", "internal/loop", "journal", "record", "reservation", "sale", "shard"},
-	"ledger/postgres":      {"journal", "ledger"},
-	"ledger/sqlite":        {"journal", "ledger"},
-	"movein":               {"sale"},
-	"mirror":               {"internal/loop", "journal", "ledger", "movein", "record", "reservation", "sale", "shard"},
-	"outbox":               {"internal/loop", "journal", "ledger", "shard"},
-	"recovery":             {"journal", "ledger", "lua", "record", "reservation", "sale", "shard"},
-	"reservation/embedded": {"lua", "shard"},
-	"token":                {"internal/jwks", "internal/strictjson", "sale/line"},
+	"internal/fastpath":       nil,
+	"internal/loop":           nil,
+	"internal/fastpath/h2":    {"internal/fastpath"},
+	"filters/list":            {"internal/ipaddr", "internal/loop"},
+	"internal/ipaddr":         nil,
+	"internal/jwks":           nil,
+	"internal/mac":            nil,
+	"filters/challenge":       {"internal/ipaddr", "internal/mac"},
+	"filters/bearer":          {"internal/jwks"},
+	"internal/jsonpath":       nil,
+	"internal/strictjson":     nil,
+	"lua":                     nil,
+	"filters/outcome":         {"internal/jsonpath"},
+	"filters/route":           nil,
+	"filters/webhook":         nil,
+	"internal/sale/skus":      nil,
+	"filters/scope":           {"filters/route", "internal/jsonpath", "internal/strictjson"},
+	"internal/sale":           {"internal/ipaddr", "internal/sale/skus", "token"},
+	"filters/attempt":         {"filters/route", "internal/ipaddr", "internal/sale"},
+	"filters":                 {"filters/list", "internal/sale"},
+	"internal/store/identity": {"internal/mac", "internal/sale"},
+	"internal/store/record":   {"internal/store/identity"},
+	"filters/refuse":          {"internal/sale"},
+	"internal/store/shard":    {"internal/store/identity", "lua"},
+	"internal/store/combine":  {"internal/store/shard"},
+	"internal/edge/risk":      {"internal/store/shard"},
+	"internal/store/journal":  {"internal/store/record", "internal/store/shard", "lua"},
+	"internal/store/lists":    {"internal/loop", "internal/store/identity", "internal/store/shard", "lua"},
+	"internal/store/lease":    {"internal/store/shard", "lua"},
+	"internal/store/rates":    {"internal/store/combine", "internal/store/identity", "internal/store/shard", "lua"},
+	"internal/store/reservation": {
+		"internal/sale", "internal/store/combine", "internal/store/identity", "internal/store/journal", "internal/store/record", "internal/store/shard",
+		"lua",
+	},
+	"internal/edge/fence": {"internal/store/reservation", "internal/store/shard", "lua"},
+	"internal/store/queue": {
+		"internal/sale", "internal/store/combine", "internal/store/identity", "internal/store/record", "internal/store/reservation",
+		"internal/store/shard", "lua",
+	},
+	"internal/edge": {
+		"internal/edge/fence", "internal/edge/risk", "internal/loop", "internal/sale", "internal/sale/skus", "internal/store/combine",
+		"internal/store/identity", "internal/store/journal", "internal/store/lists", "internal/store/rates", "internal/store/record",
+		"internal/store/reservation", "internal/store/shard", "lua",
+	},
+	"internal/ledger": {
+		"internal/edge", "internal/loop", "internal/sale", "internal/store/journal", "internal/store/record", "internal/store/reservation",
+		"internal/store/shard",
+	},
+	"internal/ledger/postgres": {"internal/ledger", "internal/store/journal"},
+	"internal/ledger/sqlite":   {"internal/ledger", "internal/store/journal"},
+	"internal/ledger/movein":   {"internal/sale"},
+	"internal/ledger/mirror": {
+		"internal/ledger", "internal/ledger/movein", "internal/loop", "internal/sale", "internal/store/journal", "internal/store/record",
+		"internal/store/reservation", "internal/store/shard",
+	},
+	"internal/ledger/outbox": {"internal/ledger", "internal/loop", "internal/store/journal", "internal/store/shard"},
+	"internal/ledger/recovery": {
+		"internal/ledger", "internal/sale", "internal/store/journal", "internal/store/record", "internal/store/reservation", "internal/store/shard", "lua",
+	},
+	"internal/store/reservation/embedded": {"internal/store/shard", "lua"},
+	"token":                               {"internal/jwks", "internal/strictjson"},
 
-	"caddymodule/internal/accesslog": nil,
-	"caddymodule/internal/directive": {"outcome", "refuse", "sale"},
-	"caddymodule/internal/timing":    {"shard"},
-	"caddymodule/internal/reply":     {"attempt", "refuse", "sale"},
-	"caddymodule/jwt":                {"attempt", "bearer", "caddymodule/internal/directive", "filters", "refuse", "sale"},
-	"caddymodule/pow":                {"attempt", "caddymodule/internal/directive", "challenge"},
-	"caddymodule/adminapi": {
-		"journal", "refuse", "reservation", "sale",
-	},
-	"caddymodule/internal/request":  {"caddymodule/adminapi", "internal/strictjson", "sale"},
-	"caddymodule/internal/matchers": nil,
-	"caddymodule/internal/saved":    {},
-	"caddymodule/internal/span":     {},
-	"caddymodule/internal/terminal": {},
-	"caddymodule/internal/meter": {
-		"edge", "journal", "ledger", "outbox", "sale", "scope",
-	},
-	"caddymodule/operation": {"caddymodule/internal/directive", "caddymodule/internal/meter", "internal/strictjson", "scope"},
+	"caddymodule/internal/accesslog":    nil,
+	"caddymodule/internal/directive":    {"filters/outcome", "filters/refuse", "internal/sale"},
+	"caddymodule/internal/timing":       {"internal/store/shard"},
+	"caddymodule/internal/reply":        {"filters/attempt", "filters/refuse", "internal/sale"},
+	"caddymodule/gate/option/jwt":       {"caddymodule/internal/directive", "filters", "filters/attempt", "filters/bearer", "filters/refuse", "internal/sale"},
+	"caddymodule/gate/option/pow":       {"caddymodule/internal/directive", "filters/attempt", "filters/challenge"},
+	"caddymodule/operate/adminapi":      {"filters/refuse", "internal/sale", "internal/store/journal", "internal/store/reservation"},
+	"caddymodule/internal/request":      {"caddymodule/operate/adminapi", "internal/sale", "internal/strictjson"},
+	"caddymodule/internal/matchers":     nil,
+	"caddymodule/internal/saved":        {},
+	"caddymodule/internal/span":         {},
+	"caddymodule/internal/terminal":     {},
+	"caddymodule/internal/meter":        {"filters/scope", "internal/edge", "internal/ledger", "internal/ledger/outbox", "internal/sale", "internal/store/journal"},
+	"caddymodule/gate/option/operation": {"caddymodule/internal/directive", "caddymodule/internal/meter", "filters/scope", "internal/strictjson"},
 	"caddymodule/guard": {
-		"attempt", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply", "refuse", "route", "sale",
+		"caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply", "filters/attempt",
+		"filters/refuse", "filters/route", "internal/sale",
 	},
-	"caddymodule/edgeruntime":   {"caddymodule/internal/meter", "caddymodule/internal/timing", "edge", "queue", "reservation", "reservation/embedded", "risk", "shard", "token"},
-	"caddymodule/overviewcache": {"caddymodule/edgeruntime", "caddymodule/internal/timing", "queue", "record", "reservation", "sale"},
+	"caddymodule/edgeruntime": {
+		"caddymodule/internal/meter", "caddymodule/internal/timing", "internal/edge", "internal/edge/risk", "internal/store/queue",
+		"internal/store/reservation", "internal/store/reservation/embedded", "internal/store/shard", "token",
+	},
+	"caddymodule/overviewcache": {
+		"caddymodule/edgeruntime", "caddymodule/internal/timing", "internal/sale", "internal/store/queue", "internal/store/record",
+		"internal/store/reservation",
+	},
 	"caddymodule/forward": {
-		"caddymodule/edgeruntime", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/span", "filters", "outcome", "record", "refuse", "reservation",
-		"sale", "token",
+		"caddymodule/edgeruntime", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/span", "filters", "filters/outcome",
+		"filters/refuse", "internal/sale", "internal/store/record", "internal/store/reservation", "token",
 	},
-	"caddymodule/accesslist": {
-		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/timing", "filters", "filters/list", "lists", "refuse", "sale",
+	"caddymodule/gate/option/accesslist": {
+		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/timing", "filters", "filters/list", "filters/refuse",
+		"internal/sale", "internal/store/lists",
 	},
 	"caddymodule/app": {
-		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/overviewcache", "challenge", "edge", "filters", "internal/loop", "journal", "ledger", "outbox", "queue", "risk", "sale", "shard", "token",
+		"caddymodule/edgeruntime", "caddymodule/gate/option/accesslist", "caddymodule/internal/directive", "caddymodule/internal/matchers",
+		"caddymodule/internal/meter", "caddymodule/operate/adminapi", "caddymodule/overviewcache", "filters", "filters/challenge", "internal/edge",
+		"internal/edge/risk", "internal/ledger", "internal/ledger/outbox", "internal/loop", "internal/sale", "internal/store/journal",
+		"internal/store/queue", "internal/store/shard", "token",
 	},
-	"caddymodule/ledgers/postgres": {"caddymodule/app", "ledger", "ledger/postgres"},
-	"caddymodule/ledgers/sqlite":   {"caddymodule/app", "ledger", "ledger/sqlite"},
-	"caddymodule/mirror":           {"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "mirror"},
-	"caddymodule/movein":           {"caddymodule/app", "movein", "sale"},
-	"caddymodule/internal/shopurl": nil,
-	"caddymodule/inquiry":          {"caddymodule/internal/directive", "caddymodule/internal/shopurl", "internal/jsonpath", "outcome", "route"},
-	"caddymodule/session":          {"attempt", "caddymodule/internal/directive", "caddymodule/internal/timing", "lease", "route", "shard"},
-	"caddymodule/probe":            {"caddymodule/edgeruntime", "caddymodule/internal/meter", "caddymodule/internal/shopurl", "outcome", "record", "reservation", "shard"},
-	"caddymodule/ratelimit":        {"attempt", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "filters", "rates", "refuse", "sale"},
-	"caddymodule/shadow":           {"outcome"},
+	"caddymodule/ledgers/postgres":    {"caddymodule/app", "internal/ledger", "internal/ledger/postgres"},
+	"caddymodule/ledgers/sqlite":      {"caddymodule/app", "internal/ledger", "internal/ledger/sqlite"},
+	"caddymodule/mirror":              {"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "internal/ledger/mirror"},
+	"caddymodule/movein":              {"caddymodule/app", "internal/ledger/movein", "internal/sale"},
+	"caddymodule/internal/shopurl":    nil,
+	"caddymodule/gate/option/inquiry": {"caddymodule/internal/directive", "caddymodule/internal/shopurl", "filters/outcome", "filters/route", "internal/jsonpath"},
+	"caddymodule/gate/option/session": {
+		"caddymodule/internal/directive", "caddymodule/internal/timing", "filters/attempt", "filters/route", "internal/store/lease",
+		"internal/store/shard",
+	},
+	"caddymodule/gate/option/probe": {
+		"caddymodule/edgeruntime", "caddymodule/internal/meter", "caddymodule/internal/shopurl", "filters/outcome", "internal/store/record",
+		"internal/store/reservation", "internal/store/shard",
+	},
+	"caddymodule/gate/option/ratelimit": {
+		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "filters", "filters/attempt", "filters/refuse",
+		"internal/sale", "internal/store/rates",
+	},
+	"caddymodule/gate/option/shadow": {"filters/outcome"},
 	"caddymodule/gate": {
-		"attempt", "caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward",
-		"caddymodule/guard", "caddymodule/inquiry", "caddymodule/internal/accesslog", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
-		"caddymodule/internal/span", "caddymodule/internal/timing", "caddymodule/jwt", "caddymodule/operation", "caddymodule/pow", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/session", "caddymodule/shadow", "caddymodule/waiting", "challenge", "edge", "filters", "outcome", "queue", "record", "refuse",
-		"reservation", "sale", "scope", "token",
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/gate/option/accesslist", "caddymodule/gate/option/inquiry",
+		"caddymodule/gate/option/jwt", "caddymodule/gate/option/operation", "caddymodule/gate/option/pow", "caddymodule/gate/option/probe",
+		"caddymodule/gate/option/ratelimit", "caddymodule/gate/option/session", "caddymodule/gate/option/shadow", "caddymodule/gate/option/waiting",
+		"caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/internal/directive", "caddymodule/internal/matchers",
+		"caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved",
+		"caddymodule/internal/span", "caddymodule/internal/timing", "caddymodule/operate/adminapi", "filters", "filters/attempt", "filters/challenge",
+		"filters/outcome", "filters/refuse", "filters/scope", "internal/edge", "internal/sale", "internal/store/queue", "internal/store/record",
+		"internal/store/reservation", "token",
 	},
 	"caddymodule/shopapi": {
 		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/request",
-		"edge", "internal/strictjson", "record", "refuse", "reservation", "sale", "shard", "token",
+		"filters/refuse", "internal/edge", "internal/sale", "internal/store/record", "internal/store/reservation", "internal/store/shard",
+		"internal/strictjson", "token",
 	},
 	"caddymodule/resolve": {
-		"attempt", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/internal/directive", "caddymodule/internal/meter", "filters", "outcome", "record",
-		"reservation", "sale", "shard", "webhook",
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/internal/directive", "caddymodule/internal/meter", "filters",
+		"filters/attempt", "filters/outcome", "filters/webhook", "internal/sale", "internal/store/record", "internal/store/reservation",
+		"internal/store/shard",
 	},
-	"caddymodule/waiting": {"caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/internal/directive", "outcome", "queue", "record", "reservation", "shard"},
-	"caddymodule/status":  {"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/overviewcache", "caddymodule/waiting", "edge", "sale", "token"},
+	"caddymodule/gate/option/waiting": {
+		"caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/internal/directive", "filters/outcome", "internal/store/queue",
+		"internal/store/record", "internal/store/reservation", "internal/store/shard",
+	},
+	"caddymodule/status": {
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/gate/option/waiting", "caddymodule/operate/adminapi", "caddymodule/overviewcache",
+		"internal/edge", "internal/sale", "token",
+	},
 	"caddymodule/fast": {
-		"attempt", "caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/status", "fastpath", "fastpath/h2", "sale",
+		"caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/status", "filters/attempt",
+		"internal/fastpath", "internal/fastpath/h2", "internal/sale",
 	},
-	"caddymodule/operator": {
-		"caddymodule/accesslist", "caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/internal/request", "caddymodule/probe", "caddymodule/ratelimit", "caddymodule/shopapi", "edge", "fence", "filters/list", "internal/strictjson", "journal", "ledger", "lists", "queue", "record", "recovery", "reservation", "risk", "sale", "shard", "token",
+	"caddymodule/operate/operator": {
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/gate/option/accesslist",
+		"caddymodule/gate/option/probe", "caddymodule/gate/option/ratelimit", "caddymodule/internal/request", "caddymodule/operate/adminapi",
+		"caddymodule/shopapi", "filters/list", "internal/edge", "internal/edge/fence", "internal/edge/risk", "internal/ledger", "internal/ledger/recovery",
+		"internal/sale", "internal/store/journal", "internal/store/lists", "internal/store/queue", "internal/store/record", "internal/store/reservation",
+		"internal/store/shard", "internal/strictjson", "token",
 	},
-	"caddymodule/report": {"journal", "ledger", "record"},
-	"caddymodule/dashboard": {
-		"caddymodule/adminapi", "caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/operator", "caddymodule/report", "edge", "journal", "ledger", "queue", "record", "reservation", "sale", "shard",
+	"caddymodule/operate/report": {"internal/ledger", "internal/store/journal", "internal/store/record"},
+	"caddymodule/operate/dashboard": {
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/operate/adminapi",
+		"caddymodule/operate/operator", "caddymodule/operate/report", "internal/edge", "internal/ledger", "internal/sale", "internal/store/journal",
+		"internal/store/queue", "internal/store/record", "internal/store/reservation", "internal/store/shard",
 	},
 	"caddymodule": {
-		"caddymodule/app", "caddymodule/dashboard", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operator", "caddymodule/resolve", "caddymodule/shopapi",
-		"caddymodule/status",
+		"caddymodule/app", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operate/dashboard", "caddymodule/operate/operator",
+		"caddymodule/resolve", "caddymodule/shopapi", "caddymodule/status",
 	},
-	"caddymodule/demo":     {"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "edge", "internal/shop", "internal/stampede", "reservation", "sale", "shard", "token"},
-	"caddymodule/rehearse": {"caddymodule/adminapi", "caddymodule/internal/saved", "internal/stampede", "journal", "record", "reservation", "sale"},
-	"caddymodule/capacity": nil,
+	"caddymodule/operate/demo": {
+		"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "internal/edge", "internal/sale", "internal/shop", "internal/stampede",
+		"internal/store/reservation", "internal/store/shard", "token",
+	},
+	"caddymodule/operate/rehearse": {
+		"caddymodule/internal/saved", "caddymodule/operate/adminapi", "internal/sale", "internal/stampede", "internal/store/journal",
+		"internal/store/record", "internal/store/reservation",
+	},
+	"caddymodule/operate/capacity": nil,
 	"caddymodule/command": {
-		"caddymodule", "caddymodule/adminapi", "caddymodule/app", "caddymodule/capacity", "caddymodule/demo", "caddymodule/internal/terminal", "caddymodule/rehearse", "edge", "filters/list", "internal/stampede", "lua", "record", "recovery", "refuse",
-		"reservation", "sale", "shard",
+		"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "caddymodule/operate/adminapi", "caddymodule/operate/capacity",
+		"caddymodule/operate/demo", "caddymodule/operate/rehearse", "filters/list", "filters/refuse", "internal/edge", "internal/ledger/recovery",
+		"internal/sale", "internal/stampede", "internal/store/record", "internal/store/reservation", "internal/store/shard", "lua",
 	},
 
 	"": {"caddymodule/command", "caddymodule/ledgers/postgres", "caddymodule/ledgers/sqlite", "caddymodule/mirror", "caddymodule/movein"},
@@ -223,8 +282,8 @@ var arrows = map[string][]string{
 
 // inMap reports whether a package is one of those that arrows names.
 func inMap(name string) bool {
-	for _, other := range []string{"bench", "cmd", "e2e", "examples", "internal/auditor", "internal/chaos", "internal/chromium", "internal/draw", "internal/ledgertest", "internal/model", "internal/pgtest", "internal/redistest",
-		"internal/shop", "internal/sitetest", "internal/stampede", "internal/stocktest"} {
+	for _, other := range []string{"bench", "cmd", "e2e", "examples", "internal/test/auditor", "internal/test/chaos", "internal/test/chromium", "internal/test/draw", "internal/test/ledgertest", "internal/test/model", "internal/test/pgtest", "internal/test/redistest",
+		"internal/shop", "internal/test/sitetest", "internal/stampede", "internal/test/stocktest"} {
 		if name == other || strings.HasPrefix(name, other+"/") {
 			return false
 		}
@@ -268,7 +327,7 @@ func TestArrows(t *testing.T) {
 // what a build may leave out. No other package imports them, so nothing else would miss them.
 func TestTheRootBringsAll(t *testing.T) {
 	graph := importGraph(t)
-	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/demo", "./caddymodule/fast", "./caddymodule/operator", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/postgres", "./caddymodule/mirror", "./caddymodule/movein"} {
+	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/operate/demo", "./caddymodule/fast", "./caddymodule/operate/operator", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/postgres", "./caddymodule/mirror", "./caddymodule/movein"} {
 		if shortest(graph, own, []string{pkg}) == nil {
 			t.Errorf("importing the root does not bring %s", pkg)
 		}
@@ -279,8 +338,8 @@ func TestTheRootBringsAll(t *testing.T) {
 // the standard library, and nothing else, in their tests too. What it shares with the
 // product cannot show that the product is wrong.
 func TestTheAuditorKnowsNothing(t *testing.T) {
-	const auditor = own + "/internal/auditor"
-	out, err := exec.Command("go", "list", "-buildvcs=false", "-json=ImportPath,Imports,TestImports,XTestImports", "./internal/auditor/...").Output()
+	const auditor = own + "/internal/test/auditor"
+	out, err := exec.Command("go", "list", "-buildvcs=false", "-json=ImportPath,Imports,TestImports,XTestImports", "./internal/test/auditor/...").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -314,7 +373,7 @@ func TestTokenBringsNoOtherModule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{own + "/internal/jwks", own + "/internal/strictjson", own + "/sale/line", own + "/token"}
+	want := []string{own + "/internal/jwks", own + "/internal/strictjson", own + "/token"}
 	if got := strings.Fields(string(out)); !slices.Equal(slices.Sorted(slices.Values(got)), want) {
 		t.Errorf("importing token brings %q, not %q", got, want)
 	}
@@ -380,7 +439,7 @@ func matches(pkg, pattern string) bool {
 	return pkg == root || below && strings.HasPrefix(pkg, root+"/")
 }
 
-// absolute turns "./sale" into the import path of that package.
+// absolute turns "./internal/sale" into the import path of that package.
 func absolute(pattern string) string {
 	if rest, ok := strings.CutPrefix(pattern, "."); ok {
 		return own + rest

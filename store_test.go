@@ -16,18 +16,18 @@ import (
 
 // store is the package behind which Redis with Lua stands: all others name what they want by the table of
 // operations, and by the reads, cursors and subscriptions of this package.
-const store = "shard"
+const store = "internal/store/shard"
 
 // clientsOfRedis are the packages beside it that may import go-redis, each with its reason.
 var clientsOfRedis = map[string]string{
-	"movein":              "reads the shop's own Redis",
-	"mirror":              "writes into the shop's own Redis",
-	"caddymodule/demo":    "asks whether the Redis that its user names is there, and clears what an earlier demo has left",
-	"internal/redistest":  "starts servers for tests",
-	"internal/stocktest":  "looks at shards in tests, past the product",
-	"internal/ledgertest": "looks at shards in tests, past the product",
-	"bench/drive":         "measures Redis without the product",
-	"bench/peer":          "is what the product is compared with",
+	"internal/ledger/movein":   "reads the shop's own Redis",
+	"internal/ledger/mirror":   "writes into the shop's own Redis",
+	"caddymodule/operate/demo": "asks whether the Redis that its user names is there, and clears what an earlier demo has left",
+	"internal/test/redistest":  "starts servers for tests",
+	"internal/test/stocktest":  "looks at shards in tests, past the product",
+	"internal/test/ledgertest": "looks at shards in tests, past the product",
+	"bench/drive":              "measures Redis without the product",
+	"bench/peer":               "is what the product is compared with",
 }
 
 // sources are the Go files of the repository, tests aside, by directory.
@@ -81,8 +81,8 @@ func TestNothingReachesThroughTheStore(t *testing.T) {
 	through := regexp.MustCompile(`\.(?:Redis|ReserveClient)\.[A-Z]\w*\((?:ctx|context\.)|\.(?:Redis|ReserveClient)\.(?:Pipeline|TxPipeline|Subscribe|AddHook)\(`)
 	scripts := regexp.MustCompile(`\blua\.(?:Redis|Embedded)\(\)|\bOptions\.Scripts\b|\.OfNone\(\)`)
 	allowed := map[string]string{
-		"caddymodule/command":  "prints the scripts",
-		"reservation/embedded": "says that the Redis in the process has the scripts for it",
+		"caddymodule/command":                 "prints the scripts",
+		"internal/store/reservation/embedded": "says that the Redis in the process has the scripts for it",
 	}
 	for dir, names := range sources(t) {
 		_, client := clientsOfRedis[dir]
@@ -106,7 +106,7 @@ func TestOperationsAreNamedByTheTable(t *testing.T) {
 	word := regexp.MustCompile(`\b(?:shard\.)?Op\(\s*"|\.Operation\.Name\s*[=!]=|\b[oO]p\.Name\s*[=!]=\s*"`)
 	for dir, names := range sources(t) {
 		for _, name := range names {
-			if dir == "scope" { // of GraphQL
+			if dir == "filters/scope" { // of GraphQL
 				continue
 			}
 			if found := word.FindString(read(t, name)); found != "" {

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // bulk is the API's answer about many reservations.

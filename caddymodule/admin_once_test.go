@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/internal/redistest"
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // The edge sends a request of an operator or of the shop to Redis once. If Redis does not

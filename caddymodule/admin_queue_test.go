@@ -7,10 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // A dry run foresees that orders which wait are released at once: the shop does not have them.

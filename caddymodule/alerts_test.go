@@ -17,8 +17,8 @@ import (
 	"go.yaml.in/yaml/v4"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/journal"
+	"github.com/stockgate/stockgate/internal/store/journal"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 const observability = "../examples/observability/"

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/redistest"
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // A request of the shop that arrives before Caddy reloads to another Redis reaches the first

@@ -7,8 +7,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/stockgate/stockgate/internal/redistest"
-	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
 
 // What a failover would lose is shown where operators look. At the bound buyers hear

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // With outcome backend the shop's answer neither confirms nor releases: the hold goes on, and

@@ -4,9 +4,9 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/dashboard"
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/operate/dashboard"
 	"github.com/stockgate/stockgate/caddymodule/resolve"
 	"github.com/stockgate/stockgate/caddymodule/shopapi"
 	"github.com/stockgate/stockgate/caddymodule/status"

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // cartShop keeps the cart of each session, and sells it without being told what is in it.

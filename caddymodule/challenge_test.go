@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/challenge"
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/filters/challenge"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // askingSite has a gate that asks for a solution from its second attempt on, and one that

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // With a check in front of forward_auth, an attempt that the rules refuse costs no call to the

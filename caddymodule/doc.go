@@ -6,5 +6,5 @@ package caddymodule
 // These packages register modules that have no directive.
 import (
 	_ "github.com/stockgate/stockgate/caddymodule/fast"
-	_ "github.com/stockgate/stockgate/caddymodule/operator"
+	_ "github.com/stockgate/stockgate/caddymodule/operate/operator"
 )

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 // What an edge says of its Redis names the server, and never repeats the password of its URL.

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/redistest"
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/ledger/sqlite"
+	"github.com/stockgate/stockgate/internal/ledger/sqlite"
+	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 const lostPlain = `stockgate_sale_lost{sale="double11"}`

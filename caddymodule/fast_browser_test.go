@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/chromium"
+	"github.com/stockgate/stockgate/internal/test/chromium"
 )
 
 // browserSites log every answer: with `sampled`, it is the wrapper's.

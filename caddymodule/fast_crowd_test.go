@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/combine"
+	"github.com/stockgate/stockgate/internal/store/combine"
 	"github.com/stockgate/stockgate/lua"
 )
 

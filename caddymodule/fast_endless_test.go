@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/fastpath"
+	"github.com/stockgate/stockgate/internal/fastpath"
 )
 
 // endless is a connection on which the same request comes again and again.

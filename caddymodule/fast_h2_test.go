@@ -17,7 +17,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"github.com/stockgate/stockgate/internal/draw"
+	"github.com/stockgate/stockgate/internal/test/draw"
 )
 
 // h2Client is a client's connection that speaks HTTP/2.

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/draw"
+	"github.com/stockgate/stockgate/internal/test/draw"
 )
 
 // manySites have every way to a gate that the wrapper can follow, and some that it cannot.

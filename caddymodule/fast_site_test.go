@@ -20,7 +20,7 @@ import (
 	prom "github.com/prometheus/client_golang/prometheus"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // fastSite is a Caddy with two servers that have the same sites: one with the wrapper,

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // Whichever name of an item an order has, its stock is that of the item: no name lets units by.

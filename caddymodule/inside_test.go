@@ -15,11 +15,11 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/jwt"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
-	"github.com/stockgate/stockgate/caddymodule/jwt"
-	"github.com/stockgate/stockgate/refuse"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // flights returns how many requests need the edge runtime of the running app.

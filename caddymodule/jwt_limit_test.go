@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/jwt"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/jwt"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // An address that sends forged tokens soon has none verified, while buyers behind it whose

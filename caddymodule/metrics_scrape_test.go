@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // scrape returns Stockgate's series, by name and labels.

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
 
 // differing is an option that two edges of one sale have with different values.

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // openPaymentPages opens a site where buyers arrange a payment, and complete the order when they

@@ -13,8 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/redistest"
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // prometheus is a running Prometheus that scrapes a site.

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/ledger/sqlite"
+	"github.com/stockgate/stockgate/internal/ledger/sqlite"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // ledgered is a site whose sale has a queue and a ledger, and is rebuilt after all of Redis is lost.

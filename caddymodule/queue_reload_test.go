@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
+	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
 
 // queueLine is the key prefix of the test's sale.

@@ -5,11 +5,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/redistest"
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 	"github.com/stockgate/stockgate/lua"
-	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/shard"
 )
 
 // proxied is a site with a queue whose edge reaches Redis over a proxy; the test does not.

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 	"github.com/stockgate/stockgate/lua"
-	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/shard"
 )
 
 // untilWaiting waits until so many orders wait.

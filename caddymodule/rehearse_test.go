@@ -10,10 +10,10 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/rehearse"
+	"github.com/stockgate/stockgate/caddymodule/operate/rehearse"
 	"github.com/stockgate/stockgate/internal/shop"
-	"github.com/stockgate/stockgate/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/stampede"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 	"github.com/stockgate/stockgate/token"
 )
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // retrySite is a site whose orders may come again.

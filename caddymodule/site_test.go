@@ -6,7 +6,7 @@ import (
 
 	_ "github.com/stockgate/stockgate/caddymodule/command"
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 func init() {

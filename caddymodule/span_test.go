@@ -11,7 +11,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // recorded has the spans of the test's requests.

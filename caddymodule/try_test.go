@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // tryAt runs `caddy stockgate try` with a saved request.

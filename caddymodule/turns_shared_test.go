@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
-	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
 
 // openSharedCarts opens a site whose edge agrees with others on the turns of sessions, and

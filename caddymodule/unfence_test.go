@@ -7,9 +7,9 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/fence"
-	"github.com/stockgate/stockgate/internal/redistest"
-	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/internal/edge/fence"
+	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
 
 // An operator sees which edge a fenced sale waits for, and may go on without it. Where nothing is

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 const userGate = "stockgate_guard\n%s@order {\nmethod POST\npath /order\n}\nstockgate @order main {\nbuyer {http.auth.user.id}\nline {json.sku}\n}\nrespond 201\n"

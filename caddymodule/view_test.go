@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // An item that is sold out is refused by the gate, by one that only checks and by `try`, which

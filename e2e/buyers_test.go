@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 const buyerSources = `

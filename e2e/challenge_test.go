@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/challenge"
+	"github.com/stockgate/stockgate/filters/challenge"
 )
 
 // asks makes a gate ask for work from its second attempt on.

@@ -11,12 +11,12 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/draw"
-	"github.com/stockgate/stockgate/internal/pgtest"
-	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/ledger/postgres"
 	"github.com/stockgate/stockgate/internal/shop"
-	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/ledger/postgres"
+	"github.com/stockgate/stockgate/internal/test/draw"
+	"github.com/stockgate/stockgate/internal/test/pgtest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 // chaos is a sale in which everything may die but the shop: three edges behind one

@@ -12,8 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/redistest"
 	"github.com/stockgate/stockgate/internal/shop"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 	"github.com/stockgate/stockgate/lua"
 )
 

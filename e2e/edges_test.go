@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 // twoEdges starts two edges with one Redis, one storage and one shop, which trusts

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 // A buyer who leaves while the shop works changes nothing: the shop's answer counts.

@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/ledgertest"
-	"github.com/stockgate/stockgate/internal/pgtest"
-	"github.com/stockgate/stockgate/internal/redistest"
-	"github.com/stockgate/stockgate/ledger/postgres"
-	"github.com/stockgate/stockgate/ledger/sqlite"
+	"github.com/stockgate/stockgate/internal/ledger/postgres"
+	"github.com/stockgate/stockgate/internal/ledger/sqlite"
+	"github.com/stockgate/stockgate/internal/test/ledgertest"
+	"github.com/stockgate/stockgate/internal/test/pgtest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 // mustSell lets so many buyers in, one after the other, of whom each gets a unit.

@@ -10,16 +10,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/ledgertest"
-	"github.com/stockgate/stockgate/internal/pgtest"
-	"github.com/stockgate/stockgate/internal/redistest"
-	"github.com/stockgate/stockgate/journal"
-	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/ledger/postgres"
-	"github.com/stockgate/stockgate/ledger/sqlite"
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/shard"
+	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/ledger/postgres"
+	"github.com/stockgate/stockgate/internal/ledger/sqlite"
+	"github.com/stockgate/stockgate/internal/store/journal"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/test/ledgertest"
+	"github.com/stockgate/stockgate/internal/test/pgtest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 // inStep waits until a ledger has all of a sale's journal, and fails unless the

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 	"github.com/stockgate/stockgate/token"
 )
 

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 // Every refusal that a sale's file or state gives, through HTTP, and nothing is

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 // halfClosed is a client that has sent an order and ended its own side of the connection.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 // A buyer changes the cart before the payment, and the edge does not hear in time that Redis has

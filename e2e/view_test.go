@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 // What an edge knows costs Redis nothing: attempts on a sale that has not started, is

@@ -3,7 +3,7 @@ package filters
 import (
 	"time"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // Listing is a sale as an edge knows it, at this moment.

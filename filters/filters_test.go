@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/filters"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // listing is a sale that answers as a test says.

@@ -3,7 +3,7 @@ package lua_test
 import (
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/redistest"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 	"github.com/stockgate/stockgate/lua"
 )
 

@@ -9,7 +9,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stockgate/stockgate/sale/line"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -45,7 +44,7 @@ func orderRoute(verifier *token.Verifier, table *orders) http.HandlerFunc {
 		}
 		claims, err := verifier.VerifyContext(r.Context(), signed, token.Expect{
 			Subject: r.Header.Get("X-User-Id"), // from the session; an empty one matches no token
-			Lines:   []line.Line{{SKU: r.FormValue("sku"), Quantity: 1}},
+			Lines:   []token.Line{{SKU: r.FormValue("sku"), Quantity: 1}},
 		})
 		// A genuine token that comes late: an id that has an order keeps its answer.
 		late := errors.Is(err, token.ErrExpired)
@@ -82,7 +81,7 @@ func Example() {
 	signed, err := signer.Sign(token.Claims{
 		Subject: "alice", ID: "019a7d3e-5b1c-7f6e-9d5a-3f0d6f6b2c11", Sale: "double11", Epoch: 1,
 		IssuedAt: now.Unix(), ExpiresAt: now.Add(time.Minute).Unix(),
-		Lines: []line.Line{{SKU: "20002001", Quantity: 1}},
+		Lines: []token.Line{{SKU: "20002001", Quantity: 1}},
 	})
 	if err != nil {
 		panic(err)

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/sale/line"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -29,7 +28,7 @@ func TestFits(t *testing.T) {
 		for n := 0; refused < 300; n++ {
 			asked := token.Claims{
 				Subject: "u", Sale: "double11", Ref: "cart-1",
-				Lines: []line.Line{{SKU: "20002001", Quantity: 2, Region: "beijing"}, {SKU: `a"b&c`, Quantity: 10000}},
+				Lines: []token.Line{{SKU: "20002001", Quantity: 2, Region: "beijing"}, {SKU: `a"b&c`, Quantity: 10000}},
 			}
 			if n > 0 {
 				*long(&asked) = strings.Repeat(letter, n)
@@ -62,7 +61,7 @@ func TestFitsAllocatesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small := token.Claims{Subject: "u42", Sale: "double11", Lines: []line.Line{{SKU: "20002001", Quantity: 2}}}
+	small := token.Claims{Subject: "u42", Sale: "double11", Lines: []token.Line{{SKU: "20002001", Quantity: 2}}}
 	if n := testing.AllocsPerRun(100, func() { signer.Fits(small) }); n != 0 {
 		t.Errorf("%v allocations to see that a small order fits", n)
 	}

@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/sale/line"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -39,7 +38,7 @@ func claims() token.Claims {
 		Epoch:     3,
 		Sale:      "double11",
 		Ref:       "cart-9",
-		Lines: []line.Line{
+		Lines: []token.Line{
 			{SKU: "20002001", Quantity: 2},
 			{SKU: "20002002", Quantity: 1, Region: "beijing"},
 		},

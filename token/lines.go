@@ -2,15 +2,13 @@ package token
 
 import (
 	"fmt"
-
-	"github.com/stockgate/stockgate/sale/line"
 )
 
 // cell is the stock cell that a line draws on.
 type cell struct{ sku, region string }
 
 // compareLines reports [ErrLines] unless the order takes exactly what is held.
-func compareLines(held, order []line.Line) error {
+func compareLines(held, order []Line) error {
 	left := make(map[cell]int64, len(held))
 	for _, l := range held {
 		left[cell{l.SKU, l.Region}] += l.Quantity // at most MaxSize bytes of lines: no overflow

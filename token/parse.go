@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/stockgate/stockgate/internal/strictjson"
-	"github.com/stockgate/stockgate/sale/line"
 )
 
 // joseHeader is what the JWS header must say (RFC 7515, 4.1).
@@ -51,7 +50,7 @@ func parseClaims(raw []byte) (*Claims, error) {
 
 func (c *Claims) parseLines(r *strictjson.Reader) error {
 	return r.Array(func(int) error {
-		var l line.Line
+		var l Line
 		err := r.OpenObject(strictjson.Members{
 			"sku":    strictjson.Text(&l.SKU),
 			"qty":    strictjson.Integer(&l.Quantity),

@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"unicode/utf8"
-
-	"github.com/stockgate/stockgate/sale/line"
 )
 
 // Signer makes tokens. It may be used by many goroutines at once.
@@ -179,7 +177,7 @@ func (c *Claims) check() error {
 		if l.SKU == "" || !utf8.ValidString(l.SKU) || !utf8.ValidString(l.Region) {
 			return fmt.Errorf("line %d has no SKU, or one that is not UTF-8", i+1)
 		}
-		if l.Quantity < 1 || l.Quantity > line.MaxUnits {
+		if l.Quantity < 1 || l.Quantity > MaxUnits {
 			return fmt.Errorf("line %d has quantity %d", i+1, l.Quantity)
 		}
 	}

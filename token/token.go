@@ -18,8 +18,6 @@ package token
 import (
 	"fmt"
 	"net/http"
-
-	"github.com/stockgate/stockgate/sale/line"
 )
 
 const (
@@ -62,7 +60,7 @@ type Claims struct {
 	Ref string `json:"ref,omitempty"`
 	// Lines is what is held. A line without a region holds an item whose stock
 	// is not split by region.
-	Lines []line.Line `json:"lines"`
+	Lines []Line `json:"lines"`
 }
 
 // FromRequest returns the token that a request carries, unchecked: pass it to

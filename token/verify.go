@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-
-	"github.com/stockgate/stockgate/sale/line"
 )
 
 // maxLeeway bounds Options.Leeway: a value far above any margin of a hold is probably
@@ -47,7 +45,7 @@ type Expect struct {
 	// Lines is the order, in any order, equal lines summed; nil: not compared.
 	// A token's line without a region holds stock that is not split by region,
 	// so it answers for any region; a line with one answers only for the same.
-	Lines []line.Line
+	Lines []Line
 }
 
 // Verifier checks tokens. It may be used by many goroutines at once.

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/token"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/bench/measure"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // SaleID is the id of the sale that lists the item of an index.

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 //go:embed files/Caddyfile

@@ -9,7 +9,7 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/stockgate/stockgate/challenge"
+	"github.com/stockgate/stockgate/filters/challenge"
 )
 
 // solve gives each request of a contender's table a new solution: of the task that the peer asks for

@@ -10,7 +10,7 @@ import (
 	"github.com/stockgate/stockgate/bench/load"
 	"github.com/stockgate/stockgate/bench/measure"
 	"github.com/stockgate/stockgate/bench/peer"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // unitsOfASale is how many units a whole sale has.

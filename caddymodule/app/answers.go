@@ -1,11 +1,11 @@
 package app
 
 import (
-	"github.com/stockgate/stockgate/caddymodule/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/sale"
-	"github.com/stockgate/stockgate/shard"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
+	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/token"
 )
 

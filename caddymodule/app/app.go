@@ -13,14 +13,14 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/overviewcache"
-	"github.com/stockgate/stockgate/challenge"
-	"github.com/stockgate/stockgate/risk"
-	"github.com/stockgate/stockgate/shard"
+	"github.com/stockgate/stockgate/filters/challenge"
+	"github.com/stockgate/stockgate/internal/edge/risk"
+	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/token"
 )
 

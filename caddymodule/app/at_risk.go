@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/stockgate/stockgate/risk"
+	"github.com/stockgate/stockgate/internal/edge/risk"
 )
 
 // bound reads at_risk. Where another server may take over, what a failover may lose must be

@@ -3,7 +3,7 @@ package app
 import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-	"github.com/stockgate/stockgate/caddymodule/accesslist"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 

@@ -4,7 +4,7 @@ import (
 	"crypto/rand"
 	"sync"
 
-	"github.com/stockgate/stockgate/challenge"
+	"github.com/stockgate/stockgate/filters/challenge"
 )
 
 // ChallengeKeys are derived from the edges' signing keys: the first one makes tasks, all of

@@ -16,9 +16,9 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/journal"
-	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/outbox"
+	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/ledger/outbox"
+	"github.com/stockgate/stockgate/internal/store/journal"
 )
 
 // LedgerModule is a module in the namespace stockgate.ledgers: a database that can keep the

@@ -3,7 +3,7 @@ package app
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/stockgate/stockgate/queue"
+	"github.com/stockgate/stockgate/internal/store/queue"
 )
 
 // queueGauges are the series about the orders that wait for the shop, of sales that have a

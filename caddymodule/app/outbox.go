@@ -11,9 +11,9 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/stockgate/stockgate/journal"
-	"github.com/stockgate/stockgate/outbox"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/ledger/outbox"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/journal"
 )
 
 // Outbox is the receiver to which every movement of the sales is sent over HTTP. Every edge

@@ -10,7 +10,7 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
-	"github.com/stockgate/stockgate/challenge"
+	"github.com/stockgate/stockgate/filters/challenge"
 	"github.com/stockgate/stockgate/token"
 )
 

@@ -17,11 +17,11 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/loop"
-	"github.com/stockgate/stockgate/sale"
-	"github.com/stockgate/stockgate/shard"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
 const (

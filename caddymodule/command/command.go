@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/pflag"
 
 	_ "github.com/stockgate/stockgate/caddymodule" // the modules that run in the server
-	"github.com/stockgate/stockgate/caddymodule/capacity"
+	"github.com/stockgate/stockgate/caddymodule/operate/capacity"
 )
 
 func init() {

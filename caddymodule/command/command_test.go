@@ -9,15 +9,15 @@ import (
 
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
-	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	_ "github.com/stockgate/stockgate/caddymodule/command"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/postgres"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/sqlite"
 	_ "github.com/stockgate/stockgate/caddymodule/mirror"
 	_ "github.com/stockgate/stockgate/caddymodule/movein"
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 func init() { sitetest.BeCaddy() }

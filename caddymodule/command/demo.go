@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stockgate/stockgate/caddymodule/demo"
-	"github.com/stockgate/stockgate/shard"
+	"github.com/stockgate/stockgate/caddymodule/operate/demo"
+	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
 func demoCommand() *cobra.Command {

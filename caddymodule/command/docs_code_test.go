@@ -15,9 +15,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/pgtest"
-	"github.com/stockgate/stockgate/ledger/postgres"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/ledger/postgres"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/test/pgtest"
 )
 
 // blocksOf are the blocks of a language on all pages, with the page of each.
@@ -87,8 +87,8 @@ func TestQueriesOfDocs(t *testing.T) {
 		switch name := b[0]; name {
 		case "docs/vendure.md", "docs/medusa.md":
 			shop := strings.TrimSuffix(filepath.Base(name), ".md")
-			if !strings.Contains(page(t, root+"internal/shoptest/"+shop+"_test.go"), ", \""+shop+"\")") { // ordersOf, which reads the page
-				t.Errorf("internal/shoptest does not run the query of %s:\n%s", name, b[1])
+			if !strings.Contains(page(t, root+"internal/test/shoptest/"+shop+"_test.go"), ", \""+shop+"\")") { // ordersOf, which reads the page
+				t.Errorf("internal/test/shoptest does not run the query of %s:\n%s", name, b[1])
 			}
 		case "docs/sales.md": // 70 left and 30 sold
 			var sku string
@@ -136,8 +136,8 @@ func TestGoOfDocs(t *testing.T) {
 	t.Setenv("CGO_ENABLED", "0") // as go vet has compiled what it imports
 	for _, b := range blocksOf(t, "go") {
 		file := filepath.Join(t.TempDir(), "main.go")
-		program := "package main\n\nimport (\n\t\"net/http\"\n\n\t\"github.com/stockgate/stockgate/sale/line\"\n\t\"github.com/stockgate/stockgate/token\"\n)\n\n" +
-			"func main() { _ = order }\n\nfunc order(r *http.Request, buyer string, lines []line.Line) (*token.Claims, error) {\n" + b[1] + "return claims, err\n}\n"
+		program := "package main\n\nimport (\n\t\"net/http\"\n\n\t\"github.com/stockgate/stockgate/token\"\n)\n\n" +
+			"func main() { _ = order }\n\nfunc order(r *http.Request, buyer string, lines []token.Line) (*token.Claims, error) {\n" + b[1] + "return claims, err\n}\n"
 		if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
 			t.Fatal(err)
 		}

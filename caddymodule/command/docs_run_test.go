@@ -39,13 +39,13 @@ const (
 	compose    = "needs a container engine, and images of others: run by scripts/compose-test where there is one, and as plain processes where not"
 	long       = "takes minutes to hours: CI runs the short form of it"
 	benchmark  = "needs a machine that does nothing else, for an hour"
-	shops      = "run by TestVendure and TestMedusa in internal/shoptest/sale_test.go, which `make shops` runs"
+	shops      = "run by TestVendure and TestMedusa in internal/test/shoptest/sale_test.go, which `make shops` runs"
 )
 
 // elsewhere are the lines that no scenario runs, and why.
 var elsewhere = map[string]map[string]string{
 	"README.md": {
-		"make demo":  "run by TestDemoOnTheEmbeddedServer in caddymodule/demo/demo_test.go, without make",
+		"make demo":  "run by TestDemoOnTheEmbeddedServer in caddymodule/operate/demo/demo_test.go, without make",
 		"make test":  "it runs this test",
 		"make build": quickStart, "bin/caddy run": quickStart,
 		"bin/caddy stockgate sale apply sale.yaml": quickStart, "bin/caddy stockgate sale open first": quickStart, "bin/caddy stockgate sale show first": quickStart,

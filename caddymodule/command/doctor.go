@@ -12,8 +12,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/spf13/cobra"
 
-	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 )
 
 func doctorCommand() *cobra.Command {

@@ -7,9 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 	"github.com/stockgate/stockgate/lua"
-	"github.com/stockgate/stockgate/reservation"
 )
 
 // What is dumped and loaded by redis-cli is what Stockgate runs: Redis gives each script the

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
-	"github.com/stockgate/stockgate/internal/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // A command believes only Stockgate: another server that answers 200 with JSON has changed

@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/adminapi"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 )
 
 func queueCommand() *cobra.Command {

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/ledger/sqlite"
+	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/ledger/sqlite"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // A sale that Redis has lost is restored by one command, and what it may not do is said.

@@ -9,7 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 )
 
 // reportWait is longer than the API takes at most to read every movement of a sale.

@@ -10,8 +10,8 @@ import (
 	"os"
 	"strings"
 
-	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 func applyFile(c *call) error {

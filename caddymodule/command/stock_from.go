@@ -14,10 +14,10 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/stockgate/stockgate/caddymodule/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // askStock runs the query of a sale file. The command runs it, never the server: only the

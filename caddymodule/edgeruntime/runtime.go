@@ -16,12 +16,12 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
-	"github.com/stockgate/stockgate/edge"
-	"github.com/stockgate/stockgate/queue"
-	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/reservation/embedded"
-	"github.com/stockgate/stockgate/risk"
-	"github.com/stockgate/stockgate/shard"
+	"github.com/stockgate/stockgate/internal/edge"
+	"github.com/stockgate/stockgate/internal/edge/risk"
+	"github.com/stockgate/stockgate/internal/store/queue"
+	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/store/reservation/embedded"
+	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/token"
 )
 

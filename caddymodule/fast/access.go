@@ -13,7 +13,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
-	"github.com/stockgate/stockgate/fastpath"
+	"github.com/stockgate/stockgate/internal/fastpath"
 )
 
 // record writes a refusal to the access log, if its gate wants lines and chance chooses this one.

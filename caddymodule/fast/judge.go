@@ -9,11 +9,11 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/guard"
-	"github.com/stockgate/stockgate/fastpath"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/filters/attempt"
+	"github.com/stockgate/stockgate/internal/fastpath"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // Concerns reports whether a request leads to a gate whose refusals are written here.

@@ -19,8 +19,8 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
-	"github.com/stockgate/stockgate/fastpath"
-	"github.com/stockgate/stockgate/fastpath/h2"
+	"github.com/stockgate/stockgate/internal/fastpath"
+	"github.com/stockgate/stockgate/internal/fastpath/h2"
 )
 
 func init() { caddy.RegisterModule(new(Listener)) }

@@ -12,9 +12,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/gate"
-	"github.com/stockgate/stockgate/fastpath"
+	"github.com/stockgate/stockgate/filters/attempt"
+	"github.com/stockgate/stockgate/internal/fastpath"
 )
 
 // scratch is a request as net/http would have read it, for as long as it is judged. It is

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/stockgate/stockgate/fastpath"
+	"github.com/stockgate/stockgate/internal/fastpath"
 )
 
 // routeCache remembers where requests lead whose route depends on method, host and path

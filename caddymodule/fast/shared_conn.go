@@ -6,7 +6,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/fastpath"
+	"github.com/stockgate/stockgate/internal/fastpath"
 )
 
 // sharedConn returns the wrapped connection that Caddy's server reads from, and its TLS. It

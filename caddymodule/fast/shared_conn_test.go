@@ -9,7 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/fastpath"
+	"github.com/stockgate/stockgate/internal/fastpath"
 )
 
 // connWatcher is a listener wrapper that wraps connections like Listener, and tells which of

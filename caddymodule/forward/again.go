@@ -7,7 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/filters/outcome"
 )
 
 // endAgain ends the forwarding of an order that was sold before. It reports only a confirm

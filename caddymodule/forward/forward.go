@@ -18,9 +18,9 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
 	"github.com/stockgate/stockgate/caddymodule/internal/span"
-	"github.com/stockgate/stockgate/outcome"
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/filters/outcome"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/token"
 )
 

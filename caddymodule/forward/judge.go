@@ -11,9 +11,9 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/span"
-	"github.com/stockgate/stockgate/outcome"
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/filters/outcome"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // judge applies the rules. If more than one request was sent, a refusal of the last one

@@ -7,14 +7,14 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
-	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/operation"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/matchers"
-	"github.com/stockgate/stockgate/caddymodule/operation"
-	"github.com/stockgate/stockgate/caddymodule/probe"
-	"github.com/stockgate/stockgate/caddymodule/ratelimit"
-	"github.com/stockgate/stockgate/refuse"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/filters/attempt"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // AsksIP reports whether the gate uses the client's address.

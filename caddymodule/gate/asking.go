@@ -10,14 +10,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/caddymodule/inquiry"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/caddymodule/session"
-	"github.com/stockgate/stockgate/edge"
-	"github.com/stockgate/stockgate/outcome"
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/filters/outcome"
+	"github.com/stockgate/stockgate/internal/edge"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 const (

@@ -15,11 +15,11 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
-	_ "github.com/stockgate/stockgate/caddymodule/operator"
+	_ "github.com/stockgate/stockgate/caddymodule/operate/operator"
 	_ "github.com/stockgate/stockgate/caddymodule/status"
-	"github.com/stockgate/stockgate/internal/redistest"
-	"github.com/stockgate/stockgate/internal/sitetest"
-	"github.com/stockgate/stockgate/record"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // orderShop takes orders, and says how one ended when it is asked.

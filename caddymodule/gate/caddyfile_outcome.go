@@ -6,9 +6,9 @@ import (
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
-	"github.com/stockgate/stockgate/caddymodule/probe"
-	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/filters/outcome"
 )
 
 // gateRules reads the rules of a gate. They may come before the answers that they name, so

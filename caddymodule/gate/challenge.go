@@ -7,9 +7,9 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/caddymodule/pow"
-	"github.com/stockgate/stockgate/challenge"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/pow"
+	"github.com/stockgate/stockgate/filters/challenge"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // challenged counts the attempt, and refuses it if it needs a solution and has none. It

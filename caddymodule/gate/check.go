@@ -6,11 +6,11 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
 	"github.com/stockgate/stockgate/caddymodule/guard"
-	"github.com/stockgate/stockgate/caddymodule/waiting"
 	"github.com/stockgate/stockgate/filters"
-	"github.com/stockgate/stockgate/refuse"
-	"github.com/stockgate/stockgate/scope"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/filters/scope"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/filters/outcome"
 )
 
 // conflicts are the options that exclude each other, and those that need others: the only place that has

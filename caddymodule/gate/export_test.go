@@ -8,10 +8,10 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/stockgate/stockgate/caddymodule/pow"
-	"github.com/stockgate/stockgate/caddymodule/ratelimit"
-	"github.com/stockgate/stockgate/caddymodule/session"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/pow"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // RuleNames returns the names of the rules of a gate with all options but a lookup, in their order.

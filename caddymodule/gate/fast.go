@@ -7,11 +7,11 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/refuse"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/filters/attempt"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // CountFast counts a refusal twice: like any other, and as a fast one, of an attempt that

@@ -3,7 +3,7 @@ package gate
 import (
 	"testing"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // An attempt that has waited is refused without another check only for what it was refused for

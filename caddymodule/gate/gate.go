@@ -12,15 +12,15 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
 	"github.com/stockgate/stockgate/caddymodule/guard"
-	"github.com/stockgate/stockgate/caddymodule/inquiry"
-	"github.com/stockgate/stockgate/caddymodule/probe"
-	"github.com/stockgate/stockgate/caddymodule/ratelimit"
-	"github.com/stockgate/stockgate/caddymodule/waiting"
-	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
-	"github.com/stockgate/stockgate/outcome"
-	"github.com/stockgate/stockgate/scope"
+	"github.com/stockgate/stockgate/filters/outcome"
+	"github.com/stockgate/stockgate/filters/scope"
+	"github.com/stockgate/stockgate/internal/edge"
 )
 
 func init() { caddy.RegisterModule(new(Gate)) }

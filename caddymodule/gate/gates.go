@@ -9,8 +9,8 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
-	"github.com/stockgate/stockgate/caddymodule/probe"
 )
 
 // Gates are those of one configuration, with the stockgate_checks, in the order in which they were

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/caddymodule/probe"
-	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
+	"github.com/stockgate/stockgate/filters/outcome"
 )
 
 // A hold has the name of its gate: two gates with one name must probe alike.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+	"github.com/stockgate/stockgate/filters/attempt"
 )
 
 // Line is one line of an attempt. One of a constant item is left out of a request that has the

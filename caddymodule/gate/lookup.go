@@ -10,14 +10,14 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stockgate/stockgate/attempt"
-	"github.com/stockgate/stockgate/caddymodule/inquiry"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/edge"
 	"github.com/stockgate/stockgate/filters"
-	"github.com/stockgate/stockgate/outcome"
-	"github.com/stockgate/stockgate/refuse"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/filters/attempt"
+	"github.com/stockgate/stockgate/filters/outcome"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/internal/edge"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // provisionLookup prepares lookup and one_at_a_time.

@@ -8,10 +8,10 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/session"
-	"github.com/stockgate/stockgate/refuse"
-	"github.com/stockgate/stockgate/sale"
-	"github.com/stockgate/stockgate/scope"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/filters/scope"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // turnVar is the variable of a request that has the credentials whose turn it has: another

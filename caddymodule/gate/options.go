@@ -7,15 +7,15 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/dustin/go-humanize"
 
-	"github.com/stockgate/stockgate/caddymodule/accesslist"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/jwt"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/operation"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/pow"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
 	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
-	"github.com/stockgate/stockgate/caddymodule/jwt"
-	"github.com/stockgate/stockgate/caddymodule/operation"
-	"github.com/stockgate/stockgate/caddymodule/pow"
-	"github.com/stockgate/stockgate/caddymodule/ratelimit"
-	"github.com/stockgate/stockgate/caddymodule/session"
-	"github.com/stockgate/stockgate/refuse"
+	"github.com/stockgate/stockgate/filters/refuse"
 )
 
 // AttemptOptions are the options that read and judge an attempt. A gate and a

@@ -6,14 +6,14 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/stockgate/stockgate/attempt"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/caddymodule/session"
-	"github.com/stockgate/stockgate/edge"
-	"github.com/stockgate/stockgate/queue"
-	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/sale"
-	"github.com/stockgate/stockgate/scope"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
+	"github.com/stockgate/stockgate/filters/attempt"
+	"github.com/stockgate/stockgate/filters/scope"
+	"github.com/stockgate/stockgate/internal/edge"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/queue"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // purchase is an attempt on its way through the gate, and what is known of it so far: one struct for

@@ -12,11 +12,11 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/attempt"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/operation"
 	"github.com/stockgate/stockgate/caddymodule/internal/span"
-	"github.com/stockgate/stockgate/caddymodule/operation"
-	"github.com/stockgate/stockgate/sale"
-	"github.com/stockgate/stockgate/scope"
+	"github.com/stockgate/stockgate/filters/attempt"
+	"github.com/stockgate/stockgate/filters/scope"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 func (j *Judge) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {

@@ -5,11 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/stockgate/stockgate/outcome"
-	"github.com/stockgate/stockgate/queue"
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/sale"
-	"github.com/stockgate/stockgate/scope"
+	"github.com/stockgate/stockgate/filters/outcome"
+	"github.com/stockgate/stockgate/filters/scope"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/queue"
+	"github.com/stockgate/stockgate/internal/store/record"
 )
 
 // An order that waits may have been made by another configuration of the gate: before a reload, or at

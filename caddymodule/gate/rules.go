@@ -3,7 +3,7 @@ package gate
 import (
 	"net/http"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // rules is the order in which attempts are judged, and the only place that has it. Gates and checks walk all of

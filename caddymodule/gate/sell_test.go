@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // A token says in full seconds when it expires, and no order is sent with one that has expired.

@@ -12,11 +12,11 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
-	"github.com/stockgate/stockgate/caddymodule/waiting"
-	"github.com/stockgate/stockgate/queue"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/internal/store/queue"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // mostTries is how often an order is sent without reaching its gate, before it is given up.

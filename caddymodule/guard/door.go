@@ -14,9 +14,9 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
-	"github.com/stockgate/stockgate/refuse"
-	"github.com/stockgate/stockgate/route"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/filters/route"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // Door is a way to the shop that is closed: a request that some server could read as one for it is

@@ -7,7 +7,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 
-	"github.com/stockgate/stockgate/route"
+	"github.com/stockgate/stockgate/filters/route"
 )
 
 // around returns the gate for whose route a request is, when it leaves for an upstream;

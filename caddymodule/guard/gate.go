@@ -5,8 +5,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/refuse"
-	"github.com/stockgate/stockgate/route"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/filters/route"
 )
 
 // Gate is what guards, and the second check, know about a gate. Gates are compared by

@@ -9,7 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/route"
+	"github.com/stockgate/stockgate/filters/route"
 )
 
 // answer reports whether a matcher matches a reading of a request.

@@ -8,7 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/route"
+	"github.com/stockgate/stockgate/filters/route"
 )
 
 // reading is a request as some server may read it, about which matchers are asked.

@@ -7,7 +7,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
 
-	"github.com/stockgate/stockgate/route"
+	"github.com/stockgate/stockgate/filters/route"
 )
 
 // Routes are the routes of a server that lead to gates. They tell which gates a request

@@ -16,7 +16,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/mirror"
+	"github.com/stockgate/stockgate/internal/ledger/mirror"
 )
 
 func init() { caddy.RegisterModule(new(Mirror)) }

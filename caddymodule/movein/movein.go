@@ -6,8 +6,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/movein"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/ledger/movein"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 func init() { caddy.RegisterModule(MoveIn{}) }

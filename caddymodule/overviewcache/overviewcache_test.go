@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // A cached overview stays usable for some seconds after Redis stops answering. The test

@@ -8,7 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
-	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/filters/outcome"
 )
 
 // ReadDirective reads the handler.

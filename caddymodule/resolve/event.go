@@ -10,9 +10,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/outcome"
-	"github.com/stockgate/stockgate/sale"
-	"github.com/stockgate/stockgate/webhook"
+	"github.com/stockgate/stockgate/filters/outcome"
+	"github.com/stockgate/stockgate/filters/webhook"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // event is one event that a rule matches, about one order.

@@ -15,8 +15,8 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/filters"
-	"github.com/stockgate/stockgate/outcome"
-	"github.com/stockgate/stockgate/webhook"
+	"github.com/stockgate/stockgate/filters/outcome"
+	"github.com/stockgate/stockgate/filters/webhook"
 )
 
 func init() { caddy.RegisterModule(new(Resolve)) }

@@ -3,7 +3,7 @@ package shopapi
 import (
 	"net/http"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // APIRead is what the shop's API reads from a request.

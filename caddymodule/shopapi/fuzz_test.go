@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/caddymodule/shopapi"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 var plain = regexp.MustCompile(`^[!-~]{1,128}$`)

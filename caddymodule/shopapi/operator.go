@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // operatorFields are the fields that an operator's body may have, by operation: fewer than the

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
+	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/strictjson"
-	"github.com/stockgate/stockgate/sale"
 )
 
 // MaxBody bounds the body of a request to the shop's API in bytes: a token has at

@@ -3,7 +3,7 @@ package status
 import (
 	"net/http"
 
-	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 )
 
 // isHealth tells whether a request asks for the health of the edge.

@@ -9,8 +9,8 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/overviewcache"
-	"github.com/stockgate/stockgate/edge"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/edge"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // itemPath reads /sales/{id}/items/{sku}; a SKU may hold any character, percent-encoded.

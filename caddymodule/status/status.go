@@ -18,8 +18,8 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
 	"github.com/stockgate/stockgate/caddymodule/overviewcache"
-	"github.com/stockgate/stockgate/caddymodule/waiting"
 	"github.com/stockgate/stockgate/token"
 )
 

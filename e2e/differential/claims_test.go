@@ -3,7 +3,6 @@ package main
 import (
 	"testing"
 
-	"github.com/stockgate/stockgate/sale/line"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -30,7 +29,7 @@ func TestClaimsOfLateAnswers(t *testing.T) {
 			}
 			expired := token.Claims{
 				ID: "019aa5f0-0000-7000-8000-000000000001", Subject: "ann", IssuedAt: 1, ExpiresAt: 2, Epoch: 1, Sale: "s",
-				Lines: []line.Line{{SKU: "tea", Quantity: 1}},
+				Lines: []token.Line{{SKU: "tea", Quantity: 1}},
 			}
 			signed, err := signer.Sign(expired)
 			if err != nil {

@@ -100,7 +100,7 @@ func (l *launcher) stop() {
 	}
 }
 
-// port returns a free port. It is below those of internal/redistest, and of kernels: no outgoing
+// port returns a free port. It is below those of internal/test/redistest, and of kernels: no outgoing
 // connection takes it before the server does.
 func (l *launcher) port() (int, error) {
 	next := 10000 + os.Getpid()%1000

@@ -20,7 +20,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/stockgate/stockgate/sale/line"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -65,7 +64,7 @@ func order(verifier *token.Verifier) http.HandlerFunc {
 		}
 		claims, err := verifier.VerifyContext(r.Context(), signed, token.Expect{
 			Subject: buyer,
-			Lines:   []line.Line{{SKU: body.SKU, Quantity: body.Quantity, Region: body.Region}},
+			Lines:   []token.Line{{SKU: body.SKU, Quantity: body.Quantity, Region: body.Region}},
 		})
 		// A genuine token that is late: an order that was written keeps its answer.
 		late := errors.Is(err, token.ErrExpired)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/filters/list"
-	"github.com/stockgate/stockgate/internal/stocktest"
+	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
 
 func TestMain(m *testing.M) { stocktest.Main(m) }

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/filters/list"
-	"github.com/stockgate/stockgate/internal/draw"
+	"github.com/stockgate/stockgate/internal/test/draw"
 )
 
 // TestPrefixes compares lists of random prefixes with looking at every entry.

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/shop"
-	"github.com/stockgate/stockgate/sale"
 	"github.com/stockgate/stockgate/token"
 )
 

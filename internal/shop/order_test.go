@@ -11,8 +11,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/shop"
-	"github.com/stockgate/stockgate/sale"
 )
 
 func TestWhatAnOrderLooksLike(t *testing.T) {

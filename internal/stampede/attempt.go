@@ -14,7 +14,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // mostAnswer is how much of an answer is read.

@@ -1,9 +1,9 @@
 package stampede
 
 import (
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // span says what the order of a reservation may have of each cell. most is what the shop sold: the

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/record"
 )
 
 // Tolerance says which violations to accept because the shop was told to misbehave, or

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/loop"
-	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // Order is an order as the shop has written it.

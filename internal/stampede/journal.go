@@ -6,11 +6,11 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/stockgate/stockgate/journal"
-	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/journal"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // Journal is what the movements of a sale say: its stock and its reservations.

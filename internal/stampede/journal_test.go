@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/stampede"
-	"github.com/stockgate/stockgate/journal"
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/store/journal"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // movements sell two units of a to one buyer in two orders, and release a third.

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // Report is a stampede in numbers, for people and as JSON.

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/stampede"
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 func TestLatency(t *testing.T) {

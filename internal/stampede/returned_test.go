@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/stampede"
-	"github.com/stockgate/stockgate/journal"
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/reservation"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/store/journal"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // A sale of nine units of a, with one reservation r of two. What came back of it, and what the

@@ -5,8 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/stockgate/stockgate/record"
-	"github.com/stockgate/stockgate/reservation"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // balance: every unit is in one place, and no place is left open.

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/loop"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // run is one stampede.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-	"github.com/stockgate/stockgate/outcome"
+	"github.com/stockgate/stockgate/filters/outcome"
 )
 
 // JSONTest reads a test of a JSON body, and appends it to earlier ones.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/stockgate/stockgate/edge"
-	"github.com/stockgate/stockgate/sale"
-	"github.com/stockgate/stockgate/scope"
+	"github.com/stockgate/stockgate/filters/scope"
+	"github.com/stockgate/stockgate/internal/edge"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // All returns this process's counters. They are made once and registered again in the

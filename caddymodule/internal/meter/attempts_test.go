@@ -8,8 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/stockgate/stockgate/edge"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/edge"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // counted returns the value of a series in a registry: a counter's, or a histogram's count.

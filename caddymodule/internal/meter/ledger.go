@@ -3,8 +3,8 @@ package meter
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/stockgate/stockgate/journal"
-	"github.com/stockgate/stockgate/ledger"
+	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/store/journal"
 )
 
 // ledgerMetrics are the series of the journals and of the ledger.

@@ -5,9 +5,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/stockgate/stockgate/journal"
-	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/outbox"
+	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/ledger/outbox"
+	"github.com/stockgate/stockgate/internal/store/journal"
 )
 
 // outboxMetrics are the series of the outbox.

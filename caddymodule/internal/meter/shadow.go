@@ -3,7 +3,7 @@ package meter
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // The outcomes of attempts in shadow.

@@ -7,7 +7,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // Placeholders has what the last gate reports about an attempt in placeholders. They are

@@ -10,9 +10,9 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/attempt"
-	"github.com/stockgate/stockgate/refuse"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/filters/attempt"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // Refuse answers a request with a refusal, and sets its placeholders. If the style asks for

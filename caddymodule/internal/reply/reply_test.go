@@ -10,8 +10,8 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/refuse"
-	"github.com/stockgate/stockgate/sale"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // An error route may proxy: the order must not reach the shop past the gate.

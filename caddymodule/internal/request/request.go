@@ -10,9 +10,9 @@ import (
 	"net/url"
 	"slices"
 
-	"github.com/stockgate/stockgate/caddymodule/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/strictjson"
-	"github.com/stockgate/stockgate/sale"
 )
 
 // By returns the caller, for the log and the journal: name@address. The name is that of the

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/stockgate/stockgate/shard"
+	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
 var (

@@ -9,8 +9,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/ledger/postgres"
+	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/ledger/postgres"
 )
 
 func init() { caddy.RegisterModule(new(Postgres)) }

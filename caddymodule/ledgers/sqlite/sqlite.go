@@ -10,8 +10,8 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/ledger"
-	"github.com/stockgate/stockgate/ledger/sqlite"
+	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/ledger/sqlite"
 )
 
 func init() { caddy.RegisterModule(new(SQLite)) }

@@ -1,0 +1,204 @@
+// Package jwt is the gate's option jwt: it verifies the shop's own bearer tokens.
+package jwt
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/filters/attempt"
+	"github.com/stockgate/stockgate/filters/bearer"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/internal/sale"
+)
+
+// Config verifies the bearer tokens of the shop (JWT, RFC 7519) at the edge, so that no
+// attempt costs a call to the shop's authentication. Exactly one of JWKS, HMAC and Ed25519
+// is required. Each may be or contain a placeholder such as {env.KEY} or
+// {file./etc/stockgate/jwt.pem}, which stays out of config dumps.
+//
+// `{jwt.CLAIM}` is a claim that is a string or a whole number; a dotted path leads to
+// nested ones ({jwt.user.id}), and a dot in a name is written `\.`. An attempt without a
+// token has no claims; an attempt whose token is not accepted is refused as no_buyer, and
+// the detail says why. exp and nbf are checked if the token has them.
+//
+// A client address (the /64 of an IPv6 address) that has sent 20 tokens that are not
+// genuine is refused as rate_limited before another one is verified; it gets two more a
+// second. Tokens that were verified before are never refused for that reason.
+type Config struct {
+	// JWKS is the URL of a key set (RFC 7517), http or https: its RSA keys verify RS256,
+	// P-256 keys ES256, Ed25519 keys EdDSA. It is fetched when the first token comes, again
+	// when a token names an unknown key (every 10s at most; every second while no fetch has
+	// worked), and every hour; if a fetch fails, the previous keys stay valid.
+	JWKS string `json:"jwks,omitempty"`
+	// HMAC is the secret of at least 32 bytes that verifies HS256.
+	HMAC string `json:"hmac,omitempty"`
+	// Ed25519 is the public key that verifies EdDSA: PEM, or the path of a file.
+	Ed25519 string `json:"ed25519,omitempty"`
+	// Issuer is the required value of the claim iss. It may contain placeholders such as
+	// {env.ISSUER}, and must not be empty once they are filled in. Default: any.
+	Issuer string `json:"issuer,omitempty"`
+	// Audience is a value that the claim aud must be or contain. Placeholders are as those
+	// of Issuer. Default: any.
+	Audience string `json:"audience,omitempty"`
+	// Cookie is the cookie that holds the token. Default: it is in the header
+	// Authorization.
+	Cookie string `json:"cookie,omitempty"`
+	// Leeway is the tolerated difference between the clocks of the shop and the edge, at
+	// most 1m. Default: 0.
+	Leeway caddy.Duration `json:"leeway,omitempty"`
+}
+
+// verifiers are shared by gates with the same JWT and by the configurations that exist at
+// the same time: a reload drops neither the keys nor the tokens that were verified.
+var verifiers = caddy.NewUsagePool()
+
+// Verifier is the pool's entry. There is nothing to close.
+type Verifier struct {
+	*bearer.Verifier
+	// forged counts the tokens of each client address that are not genuine.
+	forged *filters.RateTable
+}
+
+func (*Verifier) Destruct() error { return nil }
+
+// forgedRate is the number of tokens that are not genuine that an address may have
+// verified: more than clients send by mistake, and too few to keep a core busy.
+var forgedRate = filters.Rate{Events: 20, Window: 10 * time.Second, Keys: 1 << 14}
+
+// Open takes the verifier from the pool, or makes it. It fetches nothing.
+func (j *Config) Open() (key string, v *Verifier, err error) {
+	o, err := j.options()
+	if err != nil {
+		return "", nil, err
+	}
+	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %v", o.JWKS, o.Secret, o.PublicKey, o.Issuer, o.Audience, o.Leeway))
+	key = hex.EncodeToString(hash[:])
+	shared, _, err := verifiers.LoadOrNew(key, func() (caddy.Destructor, error) {
+		made, err := bearer.New(o)
+		return &Verifier{made, filters.NewRateTable(forgedRate)}, err
+	})
+	if err != nil {
+		return "", nil, err
+	}
+	return key, shared.(*Verifier), nil
+}
+
+// Close releases a verifier to the pool.
+func Close(key string) error {
+	_, err := verifiers.Delete(key)
+	return err
+}
+
+// options fills in the placeholders.
+func (j *Config) options() (bearer.Options, error) {
+	o := bearer.Options{Leeway: time.Duration(j.Leeway), Failed: keysFailed}
+	for _, one := range []struct {
+		what, text string
+		into       *string
+	}{{"issuer", j.Issuer, &o.Issuer}, {"audience", j.Audience, &o.Audience}} {
+		if one.text == "" {
+			continue // any
+		}
+		var err error
+		if *one.into, err = directive.FillSecret(one.text); err != nil {
+			return o, fmt.Errorf("%s %w", one.what, err)
+		}
+	}
+	given := 0
+	for _, one := range []struct {
+		what, text string
+		into       *string
+	}{{"the URL", j.JWKS, &o.JWKS}, {"hmac", j.HMAC, &o.Secret}, {"ed25519", j.Ed25519, &o.PublicKey}} {
+		if one.text == "" {
+			continue
+		}
+		given++
+		var err error
+		if *one.into, err = directive.FillSecret(one.text); err != nil {
+			return o, fmt.Errorf("%s %w", one.what, err)
+		}
+	}
+	if given != 1 {
+		return o, errors.New("give either the URL of a JWKS, an hmac secret or an ed25519 key")
+	}
+	if key := o.PublicKey; key != "" && !strings.Contains(key, "-----BEGIN") {
+		if len(key) > maxPath || strings.ContainsAny(key, "\r\n") {
+			return o, errors.New("ed25519 is neither PEM nor the path of a file")
+		}
+		content, err := os.ReadFile(key)
+		if err != nil {
+			return o, fmt.Errorf("ed25519: %w", err)
+		}
+		o.PublicKey = string(content)
+	}
+	return o, nil
+}
+
+// maxPath bounds the length of text that is taken for a path.
+const maxPath = 4096
+
+// keysFailed logs that a JWKS could not be fetched. Verifiers outlive configurations, so
+// they have no logger of their own.
+func keysFailed(err error) {
+	caddy.Log().Named("http.handlers.stockgate").Error("the keys of the shop's bearer tokens could not be fetched: tokens of keys that are not known yet are answered with 503",
+		zap.Error(err))
+}
+
+// forgedLimit bounds the cost of the forged tokens of one address.
+type forgedLimit struct {
+	table   *filters.RateTable
+	address string
+	now     time.Time
+}
+
+// tooManyForged is how long an address has to wait.
+type tooManyForged time.Duration
+
+func (tooManyForged) Error() string { return "the address sent too many forged tokens" }
+
+func (l *forgedLimit) Allow() error {
+	if wait := l.table.Peek(l.now, l.address); wait > 0 {
+		return tooManyForged(wait)
+	}
+	return nil
+}
+
+func (l *forgedLimit) Failed() { l.table.Take(l.now, l.address) }
+
+// LimitFor returns the limit of a client's address, or of the /64 of an IPv6 address.
+func (v *Verifier) LimitFor(clientIP string, now time.Time) bearer.Limit {
+	return &forgedLimit{v.forged, attempt.Network(clientIP, attempt.DefaultIPv6Prefix), now}
+}
+
+// ClaimsOf returns the claims of a token, or the refusal of its attempt.
+func (v *Verifier) ClaimsOf(ctx context.Context, token string, limit bearer.Limit) ([]byte, *sale.Refusal) {
+	return v.ClaimsAt(ctx, token, limit, time.Now())
+}
+
+// ClaimsAt is ClaimsOf for a token that came at that time.
+func (v *Verifier) ClaimsAt(ctx context.Context, token string, limit bearer.Limit, at time.Time) ([]byte, *sale.Refusal) {
+	claims, err := v.VerifyAt(ctx, token, limit, at)
+	if err == nil {
+		return claims, nil
+	}
+	if invalid, ok := errors.AsType[bearer.Invalid](err); ok {
+		return nil, &sale.Refusal{Reason: sale.NoBuyer, Detail: string(invalid)}
+	}
+	if wait, ok := errors.AsType[tooManyForged](err); ok {
+		return nil, &sale.Refusal{Reason: sale.RateLimited, RetryAfter: refuse.WaitSeconds(time.Duration(wait)), Detail: forgedDetail}
+	}
+	return nil, refuse.Unavailable
+}
+
+const forgedDetail = "too many bearer tokens from this address could not be verified"

@@ -1,0 +1,99 @@
+package ratelimit
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/internal/sale"
+)
+
+// Repeats limits how often a sold order may be forwarded to the shop again, because its ref
+// came again. Each reservation counts by itself, on this edge alone: behind N edges a buyer
+// may reach the shop N times as often. Further repeats are refused as rate_limited. Counts
+// survive a reload, as long as the gate's name and the rate stay the same.
+type Repeats struct {
+	// Events may come in each Window in the long run: 1 to 1,000,000. Default: 5.
+	Events int `json:"events,omitempty"`
+	// Window is 1ms to 24h, in whole milliseconds. Default: 10s.
+	Window caddy.Duration `json:"window,omitempty"`
+	// Burst is how many may come at once, up to 1,000,000. Default: Events.
+	Burst int `json:"burst,omitempty"`
+	// Keys is how many reservations an edge tells apart, up to 10,000,000 of about 100 bytes
+	// each. Beyond that it forgets the least repeated ones. Default: 10,000.
+	Keys int `json:"keys,omitempty"`
+}
+
+const (
+	defaultRepeatEvents = 5
+	defaultRepeatWindow = 10 * time.Second
+	defaultRepeatKeys   = 10_000
+)
+
+// RepeatsUsage is the syntax of the option repeats.
+const RepeatsUsage = "repeats <events> <window> [burst <number>] [keys <number>]"
+
+// OpenRepeats takes the table of a gate's Repeats from the pool, or makes it. byRef: the
+// gate reads a ref.
+func (rs *Set) OpenRepeats(gate string, byRef bool, o *Repeats) error {
+	if !byRef {
+		return nil
+	}
+	r := Rate{Key: []string{"reservation"}, Events: defaultRepeatEvents, Window: caddy.Duration(defaultRepeatWindow)}
+	if o != nil {
+		if (o.Events == 0) != (o.Window == 0) {
+			return errors.New("repeats: events and window go together")
+		}
+		if o.Events != 0 {
+			r.Events, r.Window = o.Events, o.Window
+		}
+		r.Burst, r.Keys = o.Burst, o.Keys
+	}
+	if r.Keys == 0 {
+		r.Keys = defaultRepeatKeys
+	}
+	if err := r.check(); err != nil {
+		return fmt.Errorf("repeats: %w", err)
+	}
+	print := fmt.Sprintf("%q repeats %d %v %d %d", gate, r.Events, r.Window, r.Burst, r.Keys)
+	table, err := rs.table(print, filters.Rate{Events: r.Events, Window: time.Duration(r.Window), Burst: r.Burst, Keys: r.Keys})
+	if err != nil {
+		return err
+	}
+	rs.repeats = gateRate{table: table, Header: refuse.NewRate(gate, "repeats", r.Events, time.Duration(r.Window))}
+	return nil
+}
+
+// TakeRepeat counts that a reservation is forwarded again.
+func (rs *Set) TakeRepeat(h http.Header, id string, now time.Time) *sale.Refusal {
+	if wait := rs.repeats.table.Take(now, id); wait > 0 {
+		return rs.repeats.Header.Refuse(h, wait)
+	}
+	return nil
+}
+
+// ReadRepeats reads the option repeats.
+func ReadRepeats(into **Repeats) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args, err := directive.Arguments(d, usage, 2, 6)
+		if err != nil {
+			return err
+		}
+		var rate Rate
+		if err := rate.readNumbers(d, "repeats", args); err != nil {
+			return err
+		}
+		if err := rate.readOptions(d, "repeats", usage, args[2:]); err != nil {
+			return err
+		}
+		*into = &Repeats{Events: rate.Events, Window: rate.Window, Burst: rate.Burst, Keys: rate.Keys}
+		return nil
+	}
+}

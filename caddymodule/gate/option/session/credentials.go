@@ -1,0 +1,191 @@
+package session
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/filters/attempt"
+	"github.com/stockgate/stockgate/filters/route"
+)
+
+// Options say by what a session is known.
+type Options struct {
+	// Credentials are where a request has the credentials of its session, such as
+	// {header.Authorization} and {cookie.session}, or {path.2} where the path names the cart.
+	// Each counts by itself: two requests that share one of them wait for each other.
+	Credentials []string `json:"credentials"`
+	// Except are paths, each as in a path matcher, whose requests do not wait: those that the
+	// shop sends to itself while it serves another one. Default: none.
+	Except []string `json:"except,omitempty"`
+	// ExceptMatch are matchers of more requests that do not wait; one of the sets suffices.
+	// Default: none.
+	ExceptMatch caddyhttp.RawMatcherSets `json:"except_match,omitempty" caddy:"namespace=http.matchers"`
+	// Shared: requests at all edges wait for each other, by a lease in Redis. Where Redis does not
+	// answer, only those at one edge do. Default: false.
+	Shared bool `json:"shared,omitempty"`
+
+	named []caddyfile.Token // matchers of the Caddyfile that are to be resolved
+}
+
+// Credentials reads the credentials of requests.
+type Credentials struct {
+	values []attempt.Value
+	except except
+}
+
+// Compile checks the options; nil: there are none.
+func (o *Options) Compile() (*Credentials, error) {
+	if o == nil {
+		return nil, nil
+	}
+	if len(o.Credentials) == 0 {
+		return nil, errors.New("one_at_a_time: say by what a session is known, such as {header.Authorization} {cookie.session}")
+	}
+	for _, path := range o.Except {
+		if !strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "*") {
+			return nil, fmt.Errorf("one_at_a_time: except %q is no path and no matcher, so it excepts no request: write a path such as /callbacks/*, or @name", path)
+		}
+	}
+	c := &Credentials{except: except{paths: caddyhttp.MatchPath(slices.Clone(o.Except))}}
+	for _, expr := range o.Credentials {
+		v, err := attempt.Compile(expr)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("one_at_a_time: %w", err)
+		case !slices.Contains([]attempt.Kind{attempt.Header, attempt.Cookie, attempt.Path, attempt.Text}, v.Kind()):
+			return nil, fmt.Errorf("one_at_a_time: %s is no credential that a request has before its body is read: write {header.…}, {cookie.…} or {path.…}", expr)
+		}
+		c.values = append(c.values, v)
+	}
+	if err := c.except.paths.Provision(caddy.Context{}); err != nil {
+		return nil, fmt.Errorf("one_at_a_time: except: %w", err)
+	}
+	return c, o.checkExcept()
+}
+
+// MayChange reports whether a request may change something by its method.
+func (c *Credentials) MayChange(r *http.Request) bool {
+	return c != nil && r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+}
+
+// What a request with a credential may not have: servers would differ on which session it is of.
+var (
+	errOddPath   = errors.New("path: servers may read too many others in it")
+	errBackslash = errors.New("cookie: the value holds a backslash, which some servers take for an escape")
+	errMostKeys  = fmt.Errorf("the request has more than %d credentials of sessions", mostKeys)
+)
+
+// mostKeys bounds the credentials of a request: browsers send a cookie of one name once for each
+// path and domain that it was set for.
+const mostKeys = 32
+
+// Keys returns the credentials of a request, sorted and each once; none: it has no session. What
+// servers may read as the same credential is the same, so that no spelling passes by a request
+// that is at the shop; two sessions whose credentials are taken for one wait for each other. An
+// error says what servers would read differently.
+func (c *Credentials) Keys(r *http.Request, repl *caddy.Replacer) ([]Key, error) {
+	var keys []Key
+	add := func(v *attempt.Value, text string) {
+		if text = normal(text); text != "" {
+			sum := sha256.Sum256([]byte(v.Name() + "\x00" + text))
+			keys = append(keys, Key(sum[:len(Key{})]))
+		}
+	}
+	for i := range c.values {
+		switch v := &c.values[i]; v.Kind() {
+		case attempt.Header:
+			for _, value := range r.Header[v.Name()] {
+				add(v, value)
+			}
+		case attempt.Cookie:
+			wanted, odd := cookieName(v.Name()), false
+			eachCookie(r.Header["Cookie"], func(name, value string) {
+				if cookieName(name) == wanted {
+					odd = odd || strings.Contains(value, `\`)
+					add(v, value)
+				}
+			})
+			if odd {
+				return nil, errBackslash
+			}
+		case attempt.Path:
+			paths, complete := []string{r.URL.Path}, true
+			if escaped := r.URL.EscapedPath(); route.ShapeOf(escaped)&route.Odd != 0 {
+				paths, complete = route.Readings(escaped)
+			}
+			if !complete {
+				return nil, errOddPath
+			}
+			for _, path := range paths {
+				segments := strings.Split(strings.TrimPrefix(path, "/"), "/")
+				if v.Index() < len(segments) {
+					add(v, segments[v.Index()])
+				}
+			}
+		default:
+			add(v, repl.ReplaceAll(v.Asked(), ""))
+		}
+	}
+	slices.SortFunc(keys, func(a, b Key) int { return bytes.Compare(a[:], b[:]) })
+	if keys = slices.Compact(keys); len(keys) > mostKeys {
+		return nil, errMostKeys
+	}
+	return keys, nil
+}
+
+// eachCookie yields every cookie that some server finds in the header: commas separate cookies for
+// some (RFC 2109), and belong to values for others.
+func eachCookie(headers []string, yield func(name, value string)) {
+	for _, header := range headers {
+		for whole := range strings.SplitSeq(header, ";") {
+			name, value, _ := strings.Cut(whole, "=")
+			yield(name, value)
+			if !strings.Contains(whole, ",") {
+				continue
+			}
+			for part := range strings.SplitSeq(whole, ",") {
+				name, value, _ := strings.Cut(part, "=")
+				yield(name, value)
+			}
+		}
+	}
+}
+
+// cookieName is one name for all that servers may take for the same, as PHP does, which replaces
+// what no variable's name may have.
+func cookieName(name string) string { return string(route.PHPName(nil, normal(name))) }
+
+// unescapes is how often a credential may be decoded on its way through proxies and frameworks.
+const unescapes = 3
+
+// normal returns a credential without that on which servers differ: quotes, escapes, white space,
+// and the case, which the name of an authentication scheme has not (RFC 9110, section 11.1), nor a
+// credential for some databases.
+func normal(text string) string {
+	for range unescapes {
+		plain, err := url.PathUnescape(text)
+		if err != nil || plain == text {
+			break
+		}
+		text = plain
+	}
+	return strings.ToLower(strings.Join(strings.FieldsFunc(text, aside), " "))
+}
+
+// aside says that servers may leave a character out at the ends of a credential, or read it as a
+// space: a byte that is no UTF-8 may be white space of Latin-1.
+func aside(r rune) bool {
+	return r <= ' ' || r == 0x7f || r == '"' || r == '+' || r == utf8.RuneError || r == '\ufeff' || unicode.IsSpace(r)
+}

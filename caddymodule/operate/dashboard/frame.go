@@ -1,0 +1,347 @@
+package dashboard
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/edge"
+	"github.com/stockgate/stockgate/internal/sale"
+)
+
+const (
+	// shownSales and shownItems bound what a frame lists.
+	shownSales, shownItems = 50, 10
+	// paceOver is the time over which the pace of a sale is measured.
+	paceOver = 10 * time.Second
+)
+
+// frame is what the page learns at a tick. It is encoded once for all viewers of a sale.
+type frame struct {
+	Now      int64         `json:"now"` // ms, of this machine
+	Edge     edgeFrame     `json:"edge"`
+	Sales    []saleSummary `json:"sales"`
+	Sale     *saleFrame    `json:"sale,omitempty"`
+	Redis    []redisState  `json:"redis"`
+	Alarms   []alarm       `json:"alarms"`
+	Journal  journalFrame  `json:"journal"`
+	Attempts attemptFrame  `json:"attempts"`
+	Point    []*float64    `json:"point,omitempty"` // the newest, after its time in ms
+}
+
+type edgeFrame struct {
+	Ready    bool   `json:"ready"`
+	Why      string `json:"why,omitempty"`
+	Backlog  int    `json:"backlog"`
+	InFlight int    `json:"in_flight"`
+	Queue    calls  `json:"queue"`
+	Edges    int64  `json:"edges"` // -1: unknown
+	Viewers  int    `json:"viewers"`
+}
+
+// calls is what this edge has to ask Redis at the moment.
+type calls struct {
+	Waiting int `json:"waiting"` // requests that wait for a call
+	Calls   int `json:"calls"`   // calls under way
+	Sending int `json:"sending"` // the requests in them
+}
+
+type saleSummary struct {
+	ID     string      `json:"id"`
+	Status sale.Status `json:"status"`
+	State  string      `json:"state"`
+}
+
+type saleFrame struct {
+	saleSummary
+	StartsAt   int64      `json:"starts_at"` // ms
+	EndsAt     int64      `json:"ends_at"`
+	SaleNow    int64      `json:"sale_now"`       // Redis's time
+	ReadAt     int64      `json:"read_at"`        // when Redis last told the stock, by Now; 0: never
+	Items      int        `json:"items"`          // cells
+	Stock      [5]int64   `json:"stock"`          // stock, available, held, in doubt, sold
+	Balanced   bool       `json:"balanced"`       //
+	Pace       float64    `json:"pace"`           // units a second that buyers take
+	SellsOutIn *float64   `json:"sells_out_in"`   // seconds; nil: not at this pace
+	SoldOutAt  int64      `json:"sold_out_at"`    // ms; 0: it is not, or that was long ago
+	Movers     []itemRow  `json:"movers"`         //
+	Questions  *questions `json:"questions"`      //
+	Log        []action   `json:"log"`            // the newest first
+	Lead       float64    `json:"lead,omitempty"` // seconds
+	Line       *lineFrame `json:"line,omitempty"` // nil: the sale has no queue
+}
+
+// lineFrame is the line of orders that wait for the shop.
+type lineFrame struct {
+	Waiting int64   `json:"waiting"`
+	AtShop  int64   `json:"at_shop"`
+	Oldest  int64   `json:"oldest"` // ms
+	Pace    float64 `json:"pace"`   // orders a second
+	Stopped bool    `json:"stopped"`
+	Skipped int64   `json:"skipped"` // of those that wait; no edge can send them
+}
+
+type itemRow struct {
+	SKU    string   `json:"sku"`
+	Region string   `json:"region,omitempty"`
+	Stock  [5]int64 `json:"stock"` // stock, available, held, in doubt, sold
+}
+
+type journalFrame struct {
+	Length     int64   `json:"length"`
+	LedgerLag  *int64  `json:"ledger_lag"` // movements; nil: there is no ledger
+	LedgerAge  float64 `json:"ledger_age"` // seconds
+	OutboxLag  *int64  `json:"outbox_lag"`
+	OutboxAge  float64 `json:"outbox_age"`
+	LostAtAll  int64   `json:"lost,omitempty"`
+	LastNumber int64   `json:"last"`
+}
+
+type attemptFrame struct {
+	PerSecond [classes]float64   `json:"per_second"`
+	Total     map[string]float64 `json:"total"` // since this edge has started, by reason or outcome
+	Rate      map[string]float64 `json:"rate"`  // a second, of those that are not 0
+	Won       waits              `json:"won"`   // how long attempts took since this edge has started
+	Lost      waits              `json:"lost"`
+	Shadow    []shadowed         `json:"shadow,omitempty"`
+	Memory    *float64           `json:"memory"`
+	P50       *float64           `json:"p50"` // ms
+	P99       *float64           `json:"p99"`
+}
+
+// waits say how long attempts took from their arrival to what their buyers were told.
+type waits struct {
+	Attempts uint64   `json:"attempts"`
+	P50      *float64 `json:"p50"` // ms
+	P99      *float64 `json:"p99"`
+}
+
+func waitsOf(h histogram) waits {
+	return waits{h.total(), known(h.quantile(histogram{}, 0.5)), known(h.quantile(histogram{}, 0.99))}
+}
+
+// frame returns the encoded frame of a sale; empty: the one to look at first.
+func (c *collector) frame(id string) []byte {
+	c.mu.Lock()
+	body, ok := c.frames[id]
+	c.mu.Unlock()
+	if ok {
+		return body
+	}
+	body, err := json.Marshal(c.compose(id))
+	if err != nil { // no number is NaN or infinite
+		panic(err)
+	}
+	c.mu.Lock()
+	c.frames[id] = body
+	c.mu.Unlock()
+	return body
+}
+
+func (c *collector) compose(id string) *frame {
+	f := &frame{Now: time.Now().UnixMilli(), Sales: []saleSummary{}, Attempts: attemptFrame{Total: map[string]float64{}, Rate: map[string]float64{}}}
+	f.Edge = edgeFrame{Ready: true, Backlog: c.runtime.Backlog(), InFlight: c.runtime.InFlight()}
+	load := c.runtime.Store.Calls.Load()
+	f.Edge.Queue = calls{load.Waiting, load.Batches, load.Sending}
+	if err := c.runtime.Ready(); err != nil {
+		f.Edge.Ready, f.Edge.Why = false, err.Error()
+	}
+	s, l := c.find(id)
+	c.mu.Lock()
+	f.Edge.Viewers = c.viewers
+	for _, other := range c.order[:min(len(c.order), shownSales)] {
+		f.Sales = append(f.Sales, summaryOf(other))
+	}
+	c.mu.Unlock()
+	now, past := c.counter.last()
+	if s != nil {
+		f.Sale = s.frame(l)
+		f.Point = s.newest()
+		f.Journal = s.journal(now)
+		f.Attempts = attemptsOf(now, past, l.Sale.ID)
+	}
+	c.server.mu.Lock()
+	defer c.server.mu.Unlock()
+	f.Redis, f.Alarms, f.Edge.Edges = c.server.redis, c.server.alarms, c.server.edges
+	if f.Sale != nil {
+		f.Sale.Questions = c.server.questions[f.Sale.ID]
+	}
+	return f
+}
+
+func summaryOf(l *edge.Listing) saleSummary {
+	state := "on_sale"
+	now := l.Now()
+	switch {
+	case l.Lost():
+		state = "lost"
+	case l.Status == sale.Closed:
+		state = "closed"
+	case !now.Before(l.Sale.EndsAt):
+		state = "ended"
+	case l.Status == sale.Draft:
+		state = "draft"
+	case l.Status == sale.Paused:
+		state = "paused"
+	case now.Before(l.Sale.StartsAt):
+		state = "not_started"
+	}
+	return saleSummary{l.Sale.ID, l.Status, state}
+}
+
+// frame returns what the page shows of a sale.
+func (s *saleReader) frame(l *edge.Listing) *saleFrame {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f := &saleFrame{
+		saleSummary: summaryOf(l), StartsAt: l.Sale.StartsAt.UnixMilli(), EndsAt: l.Sale.EndsAt.UnixMilli(), SaleNow: l.Now().UnixMilli(),
+		Items: len(s.items), Balanced: len(s.odd) == 0, Log: slices.Clone(s.log.list), Movers: s.movers(),
+		Stock: [5]int64{s.sum.Stock, s.sum.Available, s.sum.Held, s.sum.InDoubt, s.sum.Confirmed},
+	}
+	slices.Reverse(f.Log)
+	if !s.read.IsZero() {
+		f.ReadAt = s.read.UnixMilli()
+	}
+	f.Pace = s.pace()
+	if f.Pace > 0 && s.sum.Available > 0 {
+		left := float64(s.sum.Available) / f.Pace
+		f.SellsOutIn = &left
+	}
+	f.SoldOutAt = s.soldOutAt()
+	f.Lead = s.head.Lead.Seconds()
+	if q := s.line; q != nil {
+		f.Line = &lineFrame{q.Waiting, q.AtShop, q.Oldest.Milliseconds(), q.Pace, q.Paused || q.HeldUp > 0, q.Skipped}
+	}
+	return f
+}
+
+// pace returns how many units a second buyers have taken lately.
+func (s *saleReader) pace() float64 {
+	newest := s.history.tiers[0]
+	if len(newest) == 0 {
+		return 0
+	}
+	last := newest[len(newest)-1]
+	was, ok := s.history.before(last.at - paceOver.Milliseconds())
+	if !ok {
+		was = newest[0]
+	}
+	seconds := float64(last.at-was.at) / 1000
+	taken := last.taken() - was.taken()
+	if seconds <= 0 || math.IsNaN(taken) || taken < 0 {
+		return 0
+	}
+	return taken / seconds
+}
+
+// soldOutAt returns when the last unit was taken, in ms; 0: it was not, or that is not known.
+func (s *saleReader) soldOutAt() int64 {
+	if s.sum.Available > 0 || s.sum.Stock == 0 {
+		return 0
+	}
+	all := s.history.all()
+	at := int64(0)
+	for i := len(all) - 1; i >= 0 && !(all[i].values[3] > 0); i-- {
+		at = all[i].at
+		if i == 0 {
+			return 0
+		}
+	}
+	return at
+}
+
+// movers returns the items that move most, and then the first of the sale.
+func (s *saleReader) movers() []itemRow {
+	now := time.Now()
+	moving := make([]*item, 0, len(s.recent))
+	for name, i := range s.recent {
+		if i.moving(now) < 0.001 {
+			delete(s.recent, name)
+			continue
+		}
+		moving = append(moving, i)
+	}
+	slices.SortFunc(moving, func(a, b *item) int {
+		return cmp.Or(cmp.Compare(b.moving(now), a.moving(now)), cmp.Compare(a.SKU, b.SKU), cmp.Compare(a.Region, b.Region))
+	})
+	rows := make([]itemRow, 0, shownItems)
+	for _, i := range moving[:min(len(moving), shownItems)] {
+		rows = append(rows, rowOf(i))
+	}
+	return rows
+}
+
+func rowOf(i *item) itemRow {
+	return itemRow{i.SKU, i.Region, [5]int64{i.Stock, i.Available, i.Held, i.InDoubt, i.Confirmed}}
+}
+
+// newest returns the last point in the form of a frame.
+func (s *saleReader) newest() []*float64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first := s.history.tiers[0]
+	if len(first) == 0 {
+		return nil
+	}
+	return first[len(first)-1].row()
+}
+
+// row returns a point as JSON can say it: the time, and null for what is unknown.
+func (p *point) row() []*float64 {
+	at := float64(p.at)
+	row := []*float64{&at}
+	for i := range p.values {
+		row = append(row, known(p.values[i]))
+	}
+	return row
+}
+
+// known returns nil for what is no number.
+func known(v float64) *float64 {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return nil
+	}
+	v = math.Round(v*1000) / 1000
+	return &v
+}
+
+func (s *saleReader) journal(n *counts) journalFrame {
+	s.mu.Lock()
+	f := journalFrame{Length: s.head.Length, LostAtAll: s.head.Lost, LastNumber: s.head.Last}
+	s.mu.Unlock()
+	if n == nil {
+		return f
+	}
+	lag := func(name string) *int64 {
+		v, ok := n.gauges[name][s.id]
+		if !ok {
+			return nil
+		}
+		movements := int64(v)
+		return &movements
+	}
+	f.LedgerLag, f.OutboxLag = lag("stockgate_ledger_lag_movements"), lag("stockgate_outbox_lag_movements")
+	f.LedgerAge, f.OutboxAge = n.gauges["stockgate_ledger_lag_seconds"][s.id], n.gauges["stockgate_outbox_lag_seconds"][s.id]
+	return f
+}
+
+func attemptsOf(now, past *counts, id string) attemptFrame {
+	f := attemptFrame{PerSecond: now.since(past, id), Total: now.byNameOf(id), Rate: make(map[string]float64)}
+	if now == nil {
+		return f
+	}
+	if past != nil && now.at.After(past.at) {
+		was := past.byNameOf(id)
+		for name, v := range f.Total {
+			if v > was[name] {
+				f.Rate[name] = math.Round(10*(v-was[name])/now.at.Sub(past.at).Seconds()) / 10
+			}
+		}
+	}
+	f.Won, f.Lost = waitsOf(now.won), waitsOf(now.lost)
+	f.Shadow = now.shadowOf(id)
+	f.Memory, f.P50, f.P99 = known(now.memoryShare(past)), known(now.reserves(past, 0.5)), known(now.reserves(past, 0.99))
+	return f
+}

@@ -1,0 +1,200 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/request"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
+)
+
+// bulkBody bounds a request's body in bytes: adminapi.MaxBulk names of 128 bytes.
+const bulkBody = 80 << 10
+
+func (o *operator) confirmHolds(r *http.Request) (any, error) {
+	return o.bulk(r, record.Confirmed)
+}
+
+func (o *operator) releaseHolds(r *http.Request) (any, error) {
+	return o.bulk(r, record.Released)
+}
+
+func (o *operator) bulk(r *http.Request, to record.State) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	id, err := request.SaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	var ask adminapi.BulkRequest
+	if err := request.JSON(r, bulkBody, &ask); err != nil {
+		return nil, err
+	}
+	filter, err := checkBulk(&ask, to)
+	if err != nil {
+		return nil, err
+	}
+	if err := o.known(id); err != nil {
+		return nil, err
+	}
+	answer := &adminapi.BulkAnswer{DryRun: ask.DryRun}
+	found, err := o.bulkFind(id, &ask, filter, answer)
+	if err != nil {
+		return nil, err
+	}
+	err = o.bulkResolve(id, found, &ask, to, answer)
+	if err == nil && !ask.DryRun { // holds that an earlier request resolved count too
+		err = o.runtime.Store.Shard().AwaitReplicas(o.ctx)
+	}
+	if err == nil {
+		answer.InDoubt, err = o.runtime.Store.CountHolds(o.ctx, id, record.InDoubt)
+	}
+	return answer, err
+}
+
+// checkBulk refuses a request that does not say clearly which holds it means, so that a
+// mistake resolves none.
+func checkBulk(b *adminapi.BulkRequest, to record.State) (f reservation.HoldFilter, err error) {
+	chosen := b.State != "" || b.Cause != "" || b.Older != "" || b.All || b.After != ""
+	switch {
+	case b.Force && to != record.Released:
+		return f, request.Bad("force goes with a release only")
+	case b.Names != nil && to != record.Confirmed:
+		return f, request.Bad("names go with a confirmation only")
+	case b.Names != nil && chosen:
+		return f, request.Bad("names stand alone: state, cause, older, all and after do not go with them")
+	case b.Names != nil && (len(b.Names) == 0 || len(b.Names) > adminapi.MaxBulk):
+		return f, request.Bad("names must be 1 to %d", adminapi.MaxBulk)
+	case b.Names == nil && b.Cause == "" && b.Older == "" && !b.All:
+		return f, request.Bad("which holds? Give cause or older, or all (--cause, --older, --all)")
+	}
+	for _, name := range b.Names {
+		if _, err := request.Word("a name", name); err != nil {
+			return f, err
+		}
+	}
+	return holdFilter(b.State, b.Cause, b.Older)
+}
+
+// bulkFind finds the holds that the request means.
+func (o *operator) bulkFind(id string, ask *adminapi.BulkRequest, f reservation.HoldFilter, answer *adminapi.BulkAnswer) ([]reservation.Record, error) {
+	if ask.Names == nil {
+		found, next, err := o.runtime.Store.HoldsAfter(o.ctx, id, f, ask.After, adminapi.MaxBulk)
+		answer.Next = next
+		return found, cursorFault(err)
+	}
+	byName, err := o.runtime.Store.Named(o.ctx, id, ask.Names)
+	if err != nil {
+		return nil, err
+	}
+	var found []reservation.Record
+	named := make(map[string]bool, len(ask.Names))
+	for _, name := range ask.Names {
+		if named[name] {
+			continue
+		}
+		named[name] = true
+		switch f := byName[name]; {
+		case f == nil:
+			answer.NotFound = append(answer.NotFound, name)
+		case len(f.Records) == 1 && !f.More:
+			found = append(found, f.Records[0])
+		default:
+			answer.Ambiguous = append(answer.Ambiguous, adminapi.AmbiguousRef{Ref: name, Reservations: f.Records, More: f.More})
+		}
+	}
+	return found, nil
+}
+
+// bulkResolve resolves each hold by a script call of its own. It logs what it has done even
+// if Redis stops answering half-way.
+func (o *operator) bulkResolve(id string, found []reservation.Record, ask *adminapi.BulkRequest, to record.State, answer *adminapi.BulkAnswer) (err error) {
+	answer.Matched = len(found)
+	var changed []string
+	for i := range found {
+		r := &found[i]
+		before := answer.Changed
+		if ask.DryRun {
+			foresee(answer, r, to, ask.Force, o.runtime.Store.Now(id))
+		} else if err = o.resolveOne(r, to, ask.Force, answer); err != nil {
+			err = fmt.Errorf("%w; %d of %d before it are done", err, i, len(found))
+			break
+		}
+		if answer.Changed > before {
+			changed = append(changed, r.ID)
+			if r.State == record.InDoubt {
+				answer.FromInDoubt++
+			}
+		}
+	}
+	if ask.DryRun || len(changed) == 0 && err == nil {
+		return err
+	}
+	change := "holds released"
+	if to == record.Confirmed {
+		change = "holds confirmed"
+	}
+	fields := []zap.Field{zap.String("sale", id), zap.Strings("reservations", changed), zap.String("cause", ask.Cause),
+		zap.String("older", ask.Older), zap.Bool("named", ask.Names != nil), zap.Bool("force", ask.Force)}
+	if noted := o.noted(err, change, fields...); err == nil || noted == nil {
+		return noted
+	} else if len(changed) > 0 {
+		o.log.Info(change, append(fields, zap.String("by", o.by))...)
+	}
+	return err
+}
+
+func (o *operator) resolveOne(r *reservation.Record, to record.State, force bool, answer *adminapi.BulkAnswer) error {
+	if r.State == to {
+		answer.Already++
+		return nil
+	}
+	var err error
+	if to == record.Confirmed {
+		_, err = o.runtime.Store.Confirm(o.ctx, r.Sale, r.ID, reservation.SourceOperator, o.cause)
+	} else {
+		word := reservation.SourceOperator
+		if force {
+			word = reservation.SourceForce
+		}
+		_, err = o.runtime.Store.Release(o.ctx, r.Sale, r.ID, word, o.cause)
+	}
+	if err == nil {
+		answer.Changed++
+		return nil
+	}
+	if _, ok := errors.AsType[*reservation.TooSoonError](err); ok {
+		answer.TooSoon = append(answer.TooSoon, r.ID)
+	} else if _, ok := errors.AsType[*reservation.ConflictError](err); ok {
+		answer.Conflict = append(answer.Conflict, r.ID)
+	} else if _, ok := errors.AsType[*reservation.RefundNeededError](err); ok {
+		answer.RefundNeeded = append(answer.RefundNeeded, r.ID)
+	} else if errors.Is(err, reservation.ErrNotFound) {
+		answer.NotFound = append(answer.NotFound, r.ID)
+	} else {
+		return err
+	}
+	return nil
+}
+
+// foresee adds to the answer what a request without dry_run would do.
+func foresee(b *adminapi.BulkAnswer, r *reservation.Record, to record.State, force bool, now time.Time) {
+	isHold := r.State == record.Held || r.State == record.InDoubt
+	switch {
+	case r.State == to:
+		b.Already++
+	case to == record.Confirmed && !isHold:
+		b.Late = append(b.Late, r.ID)
+	case to == record.Released && !force && r.Mode != record.ModeQueued && (now.Before(r.Deadline) || now.Before(r.Exp)):
+		b.TooSoon = append(b.TooSoon, r.ID)
+	default:
+		b.Changed++
+	}
+}

@@ -1,0 +1,174 @@
+package operator
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/fast"
+	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/edge"
+	"github.com/stockgate/stockgate/internal/sale"
+)
+
+// gates examines the gates of this configuration, and the handlers before them.
+func (d *doctor) gates() {
+	all := gate.Of(d.app).List()
+	if len(all) == 0 {
+		d.Add(adminapi.LevelWarning, "gate", "the configuration has no gate: nothing is sold here; put `stockgate` before the shop's order route")
+		return
+	}
+	plans := make(map[*caddyhttp.Server]*fast.Plan)
+	for _, g := range all {
+		if g.Server() != nil && plans[g.Server()] == nil {
+			plans[g.Server()] = fast.Compile(g.Server())
+		}
+	}
+	for _, g := range all {
+		d.gate(g, plans[g.Server()])
+	}
+	d.listeners(all)
+	for _, finding := range d.app.ChosenAddresses() {
+		d.Add(adminapi.LevelWarning, "client_ip", "%s", finding)
+	}
+}
+
+// gate examines one gate. plan is that of its server; nil: the gate has no server.
+func (d *doctor) gate(g *gate.Judge, plan *fast.Plan) {
+	name := g.Title()
+	if plan != nil {
+		if isBare, seen := plan.IsBare(g); isBare {
+			d.Add(adminapi.LevelWarning, "guard", "%s has no stockgate_guard before it, so it can be avoided by paths that the shop reads otherwise: add `stockgate_guard` to the site, outside of blocks that have a matcher", name)
+		} else if seen {
+			d.Add(adminapi.LevelOK, "guard", "%s has a stockgate_guard before it", name)
+		}
+	}
+	for _, warning := range g.Guarded().Avoidable {
+		d.Add(adminapi.LevelWarning, "guard", "%s: %s", name, warning)
+	}
+	if reads := g.LacksAuthentication(); reads != "" {
+		d.Add(adminapi.LevelWarning, "buyer", "%s reads %s, which is always empty, because its server has no authentication: add one before the gate, such as basic_auth, or read the buyer elsewhere", name, reads)
+	}
+	for _, risk := range g.LineRisks() {
+		d.Add(adminapi.LevelWarning, "lines", "%s: %s", name, risk)
+	}
+	if sells := g.Gate(); sells != nil && sells.SharesQueue() != "" {
+		d.Add(adminapi.LevelWarning, "queue", "%s %s", name, sells.SharesQueue())
+	}
+	if g.OtherItems == "pass" {
+		if d.runtime.Ready() == nil && d.app.IsListedUnknown() {
+			d.Add(adminapi.LevelError, "others", "%s: %s", name, app.NoItemUnlisted)
+		} else {
+			d.Add(adminapi.LevelOK, "others", "%s lets items pass that no sale lists", name)
+		}
+	}
+	d.shadow(g, name)
+	if sells := g.Gate(); sells != nil && !sells.Shadow {
+		d.Add(adminapi.LevelOK, "probe", "%s %s", name, whatOfDoubt(sells))
+	}
+	if !d.app.CountsRatesApart() && slices.ContainsFunc(g.Rates, ratelimit.Rate.Grows) {
+		d.Add(adminapi.LevelWarning, "rate_redis", "%s has a shared rate with keys that clients choose, and each takes 200 bytes of the redis that holds the stock: give the rates a redis of their own with `rate_redis`", name)
+	}
+	if g.FastRefusals == nil {
+		return
+	}
+	why := ""
+	switch {
+	case plan == nil:
+	case fast.Unsuited(g.Server()) != "":
+		why = "on this server, because " + fast.Unsuited(g.Server())
+	case !plan.Reaches(g):
+		why = "because " + plan.Obstacle(g)
+	}
+	if why != "" {
+		d.Add(adminapi.LevelWarning, "fast_refusals", "%s asks for fast refusals and has none %s", name, why)
+	} else {
+		d.Add(adminapi.LevelOK, "fast_refusals", "%s has fast refusals, where clients come without TLS", name)
+	}
+}
+
+// listeners looks for listener wrappers that no gate uses.
+func (d *doctor) listeners(all []*gate.Judge) {
+	for server := range d.app.Listeners() {
+		if !slices.ContainsFunc(all, func(g *gate.Judge) bool { return g.Server() == server && g.FastRefusals != nil }) {
+			d.Add(adminapi.LevelWarning, "fast_refusals", "the server at %v has the listener wrapper stockgate, and none of its gates has fast_refusals: add it to a gate, or take the wrapper away", server.Listen)
+		}
+	}
+}
+
+// whatOfDoubt says what resolves the gate's holds in doubt.
+func whatOfDoubt(g *gate.Gate) string {
+	switch {
+	case g.Outcome == "backend":
+		return "leaves it to the shop to confirm or release what it holds, through stockgate_api"
+	case g.Probe() != nil:
+		return fmt.Sprintf("asks %s about holds in doubt", g.Probe().Host())
+	}
+	return "keeps holds in doubt until an operator or the shop resolves them: `in_doubt probe <url>` would ask the shop"
+}
+
+// limits looks for limits of an open sale that a client can use up for other buyers.
+func (d *doctor) limits(l *edge.Listing) {
+	if l.Status != sale.Open {
+		return
+	}
+	for _, limit := range l.Sale.Limits {
+		if limit.Shadow {
+			d.Add(adminapi.LevelWarning, "shadow", "%s has the limit %s in shadow: it refuses nothing until the sale is applied without `shadow: true`", l.Sale.ID, limit.String())
+		}
+	}
+	for _, g := range gate.Of(d.app).List() {
+		var chosen []string
+		for _, limit := range l.Sale.Limits {
+			if g.OnlyChecks() || limit.Every == "order" || !g.AnyoneCounts(limit.Per) {
+				continue
+			}
+			if per := strings.ReplaceAll(string(limit.Per), "+", ", "); !slices.Contains(chosen, per) {
+				chosen = append(chosen, per)
+				d.Add(adminapi.LevelWarning, "limits", "%s has a limit per %s, and the gate %s takes that from what a client sends: a client can avoid the limit, or use up that of other buyers; "+
+					"take it from your authentication or jwt, or count a verified identity together with it, such as `per: [%s, ip]`", l.Sale.ID, per, strconv.Quote(g.Name), per)
+			}
+		}
+	}
+}
+
+// unread looks for identities that a limit of a sale counts and that a gate does not read.
+func (d *doctor) unread(l *edge.Listing) {
+	if l.Status == sale.Closed {
+		return
+	}
+	var kinds []string
+	need := func(per sale.Identities) {
+		for kind := range per.All {
+			if !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	for _, limit := range l.Sale.Limits {
+		if !limit.Shadow {
+			need(limit.Per)
+		}
+	}
+	if l.Sale.Unpaid != nil {
+		need(l.Sale.Unpaid.Per)
+	}
+	becomes := "every attempt that the limit counts is refused there as malformed"
+	if l.Sale.Missing == sale.SkipMissing {
+		becomes = "attempts there are not counted by it, because the sale has `missing: skip`"
+	}
+	for _, g := range gate.Of(d.app).List() {
+		for _, kind := range kinds {
+			if g.MaySell(l.Sale.ID) && !g.Reads(kind) {
+				d.Add(adminapi.LevelWarning, "limits", "%s has a limit per %s, and the gate %s does not read that identity: %s; add `identity %s <value>` to the gate, or take %s out of the sale's limits",
+					l.Sale.ID, kind, strconv.Quote(g.Name), becomes, kind, kind)
+			}
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package operator
+
+import (
+	"net/http"
+
+	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/internal/request"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+)
+
+func (o *operator) listGates(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	list := adminapi.GateList{Gates: []adminapi.GateSummary{}}
+	for _, g := range gate.Of(o.app).List() {
+		list.Gates = append(list.Gates, adminapi.GateSummary{Name: g.Name, Check: g.OnlyChecks()})
+	}
+	return list, nil
+}
+
+// tryGate answers POST gates/{name}/try, and POST try for the only gate.
+func (o *operator) tryGate(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	g, err := gate.Of(o.app).Find(r.PathValue("name"))
+	if err != nil {
+		return nil, err
+	}
+	var t adminapi.TryRequest
+	if err := request.JSON(r, adminapi.TryBody, &t); err != nil {
+		return nil, err
+	}
+	return g.Try(o.ctx, &t)
+}

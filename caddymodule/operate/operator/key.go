@@ -1,0 +1,63 @@
+package operator
+
+import (
+	"net/http"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/request"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/token"
+)
+
+// beginsAnew says what a new identity secret costs.
+const beginsAnew = "the identity secret is lost with the old key: purchase limits and unpaid holds count from 0 again, so buyers who have bought may buy again, " +
+	"lists in redis match nothing until they are imported again, and idempotency keys and refs of before are unknown"
+
+// replaceKey registers this edge's key in the place of a lost one.
+func (o *operator) replaceKey(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	var asked adminapi.KeyReplacement
+	if err := request.JSON(r, adminBody, &asked); err != nil {
+		return nil, err
+	}
+	var old *shard.Key
+	if asked.OldKey != "" {
+		key, err := token.ParseKey("ed25519", asked.OldKey)
+		if err != nil {
+			return nil, request.Bad("the old key cannot be read: %w", err)
+		}
+		old = &shard.Key{KID: key.KID(), Seal: [32]byte(key.Derive("stockgate identity secret"))}
+	}
+	if old == nil && !asked.BeginAnew {
+		return nil, shard.Refused("%s. Restore the old key if there is a copy of it, or accept that with --begin-anew (begin_anew in a request)", beginsAnew)
+	}
+	if err := o.alone(asked.Force); err != nil {
+		return nil, err
+	}
+	lost, err := o.runtime.ReplaceKey(o.ctx, old)
+	if err = o.noted(err, "signing key replaced", zap.String("lost", lost), zap.Bool("secret_kept", old != nil)); err != nil {
+		return nil, err
+	}
+	n, err := o.runtime.Enrolment(o.ctx)
+	return adminapi.KeyReplaced{Lost: lost, Key: n.Signing, SecretKept: old != nil}, err
+}
+
+// alone refuses while other edges listen on this Redis: they may sign with the registered key,
+// and would be locked out.
+func (o *operator) alone(force bool) error {
+	if force || o.app.Redis.Cluster || o.runtime.IsLocal() {
+		return nil
+	}
+	n, err := o.runtime.Store.Shard().Listeners(o.ctx)
+	if err != nil {
+		return err
+	}
+	if n > 1 {
+		return shard.Refused("%d edges listen on this redis: one of them may have the registered key, and would not sell any more. Give this edge that key; or stop them, or use force", n)
+	}
+	return nil
+}

@@ -1,0 +1,139 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"github.com/stockgate/stockgate/internal/strictjson"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
+	"github.com/stockgate/stockgate/caddymodule/internal/request"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/filters/list"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/lists"
+	"github.com/stockgate/stockgate/internal/store/shard"
+)
+
+// listBody bounds the body of a change in bytes: the longest entries, with their kinds
+// and as JSON escapes them.
+const listBody = adminapi.ListBatch * (6*list.MaxValue + 32)
+
+func (o *operator) listLists(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	all := adminapi.ListStates{Lists: make([]adminapi.ListState, 0, len(o.app.NamedLists().All()))}
+	for _, name := range slices.Sorted(maps.Keys(o.app.NamedLists().All())) {
+		s, err := o.listState(o.app.NamedLists().All()[name])
+		if err != nil {
+			return nil, err
+		}
+		all.Lists = append(all.Lists, s)
+	}
+	return all, nil
+}
+
+func (o *operator) showList(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	l, err := o.readList(r)
+	if err != nil {
+		return nil, err
+	}
+	return o.listState(l)
+}
+
+// listState returns the state of a list.
+func (o *operator) listState(l *accesslist.List) (s adminapi.ListState, err error) {
+	s = adminapi.ListState{Name: l.Name, Source: l.Source.Source, Path: l.Path}
+	if l.File != nil {
+		s.Entries = int64(l.File.Stats().Entries)
+		if err := l.File.Err(); err != nil {
+			s.Error = err.Error()
+		}
+		return s, nil
+	}
+	s.Entries, err = lists.New(o.runtime.Store.Shard()).Count(o.ctx, l.Name)
+	return s, err
+}
+
+// readList returns the list that the path names.
+func (o *operator) readList(r *http.Request) (*accesslist.List, error) {
+	name := r.PathValue("name")
+	if l, ok := o.app.NamedLists().All()[name]; ok {
+		return l, nil
+	}
+	known := strings.Join(slices.Sorted(maps.Keys(o.app.NamedLists().All())), ", ")
+	if known == "" {
+		known = "none: write `list <name> redis` in the global option stockgate"
+	}
+	return nil, notFoundError{fmt.Errorf("there is no list %.80q; there are %s", name, known)}
+}
+
+// changeList adds entries to a list that is kept in Redis, or removes some. Up to
+// 500 are one step in Redis; what an error leaves undone may be requested again.
+func (o *operator) changeList(r *http.Request, op string) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	l, err := o.readList(r)
+	if err != nil {
+		return nil, err
+	}
+	if l.File != nil {
+		return nil, fmt.Errorf("%w: the list %s is read from the file %s: change the file", shard.ErrRefused, l.Name, l.Path)
+	}
+	entries, err := readEntries(r)
+	if err != nil {
+		return nil, err
+	}
+	secret, err := o.runtime.Secret()
+	if err != nil {
+		return nil, err
+	}
+	change, message := lists.New(o.runtime.Store.Shard()).Add, "list entries added"
+	if op == "remove" {
+		change, message = lists.New(o.runtime.Store.Shard()).Remove, "list entries removed"
+	}
+	n, err := change(o.ctx, secret, l.Name, entries)
+	if err != nil {
+		if n > 0 && errors.Is(err, shard.ErrRefused) {
+			err = fmt.Errorf("%w; %d entries before that were changed", err, n)
+		}
+		return nil, o.noted(err, message, zap.String("list", l.Name), zap.Int("entries", len(entries)))
+	}
+	// the log does not name buyers
+	o.log.Info(message, zap.String("by", o.by), zap.String("list", l.Name), zap.Int("entries", len(entries)), zap.Int("changed", n))
+	return adminapi.ListChanged{Name: l.Name, Changed: n}, nil
+}
+
+// readEntries reads a JSON array of entries, each written as in a file.
+func readEntries(r *http.Request) ([]lists.Entry, error) {
+	body, err := request.Body(r, listBody)
+	if err != nil {
+		return nil, err
+	}
+	var texts []string
+	if err := strictjson.Unmarshal(body, &texts); err != nil || texts == nil {
+		return nil, request.Bad("the body must be a JSON array of entries, such as [\"192.0.2.0/24\",\"phone:13800138000\"]")
+	}
+	if len(texts) > adminapi.ListBatch {
+		return nil, request.Bad("one request has at most %d entries, this one has %d: send several", adminapi.ListBatch, len(texts))
+	}
+	entries := make([]lists.Entry, len(texts))
+	for i, text := range texts {
+		e, err := list.Parse(text, sale.NormaliseIdentity)
+		if err != nil {
+			return nil, request.Bad("entry %d: %w", i+1, err)
+		}
+		entries[i] = lists.Entry(e)
+	}
+	return entries, nil
+}

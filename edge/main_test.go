@@ -1,9 +1,0 @@
-package edge_test
-
-import (
-	"testing"
-
-	"github.com/stockgate/stockgate/internal/stocktest"
-)
-
-func TestMain(m *testing.M) { stocktest.Main(m) }

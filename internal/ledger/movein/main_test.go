@@ -1,0 +1,9 @@
+package movein_test
+
+import (
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/test/stocktest"
+)
+
+func TestMain(m *testing.M) { stocktest.Main(m) }

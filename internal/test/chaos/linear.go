@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/anishathalye/porcupine"
+
+	"github.com/stockgate/stockgate/internal/test/auditor"
+)
+
+// event is one thing that must have had its effect at one moment between its beginning and
+// its end: an order, or an answer that nothing is left.
+type event struct {
+	qty     int64
+	stock   int64
+	sold    bool   // the shop took it; otherwise the buyer heard sold_out
+	slack   int64  // sold_out: units that were held by what was not sold
+	proof   string // the name of the order
+	heard   string // the name that the buyer heard; empty: none
+	attempt *auditor.Attempt
+}
+
+// stockModel is one cell: its state are the units that are sold. No order may take more than
+// there is, and no buyer may hear sold_out while units are left that no other had.
+var stockModel = porcupine.Model{
+	Init: func() any { return int64(0) },
+	Step: func(state, input, _ any) (bool, any) {
+		sold, e := state.(int64), input.(event)
+		if e.sold {
+			return sold+e.qty <= e.stock, sold + e.qty
+		}
+		return sold+e.slack+e.qty > e.stock, sold
+	},
+	DescribeOperation: func(input, _ any) string {
+		e := input.(event)
+		if e.sold {
+			return fmt.Sprintf("%d sold as %s", e.qty, e.proof)
+		}
+		return fmt.Sprintf("sold_out for %d", e.qty)
+	},
+}
+
+// keyModel is one buyer's key: its state is the order that it has. A key has one order, every
+// success names it, and no refusal of a new purchase comes after a success.
+var keyModel = porcupine.Model{
+	Init: func() any { return "" },
+	Step: func(state, input, _ any) (bool, any) {
+		order, e := state.(string), input.(event)
+		switch {
+		case e.sold:
+			return order == "", e.proof
+		case e.heard != "":
+			return order == e.heard, order
+		}
+		return order == "", order // a refusal that only a new purchase gets
+	},
+	DescribeOperation: func(input, _ any) string { return fmt.Sprintf("%+v", input) },
+}
+
+// newOnly are refusals that a key which has an order does not get.
+var newOnly = []string{"sold_out", "all_held", "paused", "ended", "closed", "limit_reached", "too_many_unpaid", "unknown_item"}
+
+// linearizable looks for an order of all events in which each cell and each key behaves.
+func linearizable(h *auditor.History) (found []auditor.Violation) {
+	check := func(promise, what string, model porcupine.Model, ops []porcupine.Operation) {
+		if result := porcupine.CheckOperationsTimeout(model, ops, 20*time.Minute); result != porcupine.Ok {
+			v := auditor.Violation{Promise: promise, What: fmt.Sprintf("the history of %s is not linearizable (%s): %d events", what, result, len(ops))}
+			slices.SortFunc(ops, func(a, b porcupine.Operation) int { return int(a.Call - b.Call) })
+			for _, op := range ops[max(0, len(ops)-20):] {
+				v.Evidence = append(v.Evidence, fmt.Sprintf("%d–%d %s", op.Call, op.Return, model.DescribeOperation(op.Input, nil)))
+			}
+			found = append(found, v)
+		}
+	}
+	for cell, ops := range byCell(h) {
+		check(auditor.NoOversell, "item "+cell, stockModel, ops)
+	}
+	for key, ops := range byKey(h) {
+		check(auditor.AtMostOnce, fmt.Sprintf("key %s of buyer %s", key[1], key[0]), keyModel, ops)
+	}
+	return found
+}
+
+// orders are what the shop took, by the attempt that brought it.
+func orders(h *auditor.History) map[string]*auditor.Order {
+	all := map[string]*auditor.Order{}
+	for _, o := range h.Orders {
+		if o.Taken && !o.Again {
+			all[o.Attempt] = o
+		}
+	}
+	return all
+}
+
+// byCell are the events of each cell: an order took its units between the moment at which it
+// was asked for and the one at which the shop had it.
+func byCell(h *auditor.History) map[string][]porcupine.Operation {
+	all, taken, slack := map[string][]porcupine.Operation{}, orders(h), unsold(h)
+	for _, a := range h.Attempts {
+		if a.Browse || len(a.Lines) != 1 {
+			continue
+		}
+		cell := a.Lines[0].Cell()
+		e := event{qty: a.Lines[0].Qty, stock: stockOf(h, cell), attempt: a, slack: slack[cell]}
+		end := a.Heard
+		if o := taken[a.ID]; o != nil {
+			e.sold, e.proof, end = true, o.Proof, o.At
+		} else if a.Reason != "sold_out" || a.Heard == 0 {
+			continue
+		}
+		all[cell] = append(all[cell], porcupine.Operation{ClientId: len(all[cell]), Input: e, Call: a.Sent, Return: end})
+	}
+	return all
+}
+
+// unsold are the units of each cell that were held at some time and not sold.
+func unsold(h *auditor.History) map[string]int64 {
+	sold, units := map[string]bool{}, map[string]int64{}
+	for _, o := range orders(h) {
+		sold[o.JTI] = true
+	}
+	for _, s := range h.Shards {
+		for _, m := range s.Movements {
+			if m.Kind == "held" && !sold[m.ID] {
+				for _, l := range m.Lines {
+					units[l.Cell] += l.Qty
+				}
+			}
+		}
+	}
+	return units
+}
+
+func stockOf(h *auditor.History, cell string) (units int64) {
+	for _, cells := range h.Stock {
+		units += cells[cell]
+	}
+	return units
+}
+
+// byKey are the events of each buyer's key. An order and its answer are two events: a buyer
+// may hear of it later, or not at all.
+func byKey(h *auditor.History) map[[2]string][]porcupine.Operation {
+	all, taken := map[[2]string][]porcupine.Operation{}, orders(h)
+	for _, a := range h.Attempts {
+		if a.Key == "" {
+			continue
+		}
+		k := [2]string{a.Buyer, a.Key}
+		add := func(e event, begin, end int64) {
+			all[k] = append(all[k], porcupine.Operation{ClientId: len(all[k]), Input: e, Call: begin, Return: end})
+		}
+		if o := taken[a.ID]; o != nil {
+			add(event{sold: true, proof: o.Proof, attempt: a}, a.Sent, o.At)
+		}
+		switch {
+		case a.Heard == 0:
+		case a.Won() && a.Proof != "":
+			add(event{heard: a.Proof, attempt: a}, a.Sent, a.Heard)
+		case slices.Contains(newOnly, a.Reason):
+			add(event{attempt: a}, a.Sent, a.Heard)
+		}
+	}
+	return all
+}

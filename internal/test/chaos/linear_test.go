@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/test/auditor"
+)
+
+// bought is one attempt with what came of it; at 0: the shop took nothing.
+type bought struct {
+	sent, heard, at int64
+	key             string
+	qty             int64
+	proof, hears    string
+	reason          string
+}
+
+func historyOf(stock int64, all []bought) *auditor.History {
+	h := &auditor.History{}
+	h.Load("s", "7", stock)
+	h.Shards = []*auditor.Shard{{Sale: "s"}}
+	for i, b := range all {
+		id := fmt.Sprint(i)
+		lines := []auditor.Line{{SKU: "7", Qty: max(b.qty, 1)}}
+		a := &auditor.Attempt{ID: id, Sent: b.sent, Heard: b.heard, Buyer: "ann", Key: b.key, Lines: lines, Status: 201, Proof: b.hears, Reason: b.reason}
+		if b.reason != "" {
+			a.Status = 409
+		}
+		h.Heard(a)
+		if b.at > 0 {
+			h.Ordered(&auditor.Order{At: b.at, Attempt: id, JTI: "r" + id, Sale: "s", Lines: lines, Proof: b.proof, Taken: true})
+		}
+	}
+	return h
+}
+
+// What cannot have happened is found, and what can is not.
+func TestWrongHistoriesAreFound(t *testing.T) {
+	held := auditor.Movement{Kind: "held", ID: "gone", Lines: []auditor.Units{{Cell: "7", Qty: 1}}}
+	for name, test := range map[string]struct {
+		stock   int64
+		history []bought
+		held    bool // one unit was held for a while
+		want    string
+	}{
+		"sold, then sold out":           {stock: 1, history: []bought{{sent: 1, at: 2, heard: 3, proof: "a", hears: "a"}, {sent: 4, heard: 5, reason: "sold_out"}}},
+		"sold out while it is sold":     {stock: 1, history: []bought{{sent: 1, at: 4, heard: 5, proof: "a", hears: "a"}, {sent: 2, heard: 3, reason: "sold_out"}}},
+		"sold out before it was asked":  {stock: 1, history: []bought{{sent: 3, at: 4, heard: 5, proof: "a", hears: "a"}, {sent: 1, heard: 2, reason: "sold_out"}}, want: auditor.NoOversell},
+		"sold out while a hold went on": {stock: 1, history: []bought{{sent: 3, at: 4, heard: 5, proof: "a", hears: "a"}, {sent: 1, heard: 2, reason: "sold_out"}}, held: true},
+		"too much for what is left":     {stock: 2, history: []bought{{sent: 1, at: 2, heard: 3, proof: "a", hears: "a"}, {sent: 4, heard: 5, qty: 2, reason: "sold_out"}}},
+		"one unit twice":                {stock: 1, history: []bought{{sent: 1, at: 2, heard: 3, proof: "a", hears: "a"}, {sent: 4, at: 5, proof: "b"}}, want: auditor.NoOversell},
+		"an order without an answer":    {stock: 2, history: []bought{{sent: 1, at: 2, key: "k", proof: "a"}, {sent: 4, heard: 5, key: "k", hears: "a"}}},
+		"two orders of a key":           {stock: 2, history: []bought{{sent: 1, at: 2, key: "k", proof: "a"}, {sent: 3, at: 4, key: "k", proof: "b"}}, want: auditor.AtMostOnce},
+		"another order of a key":        {stock: 2, history: []bought{{sent: 1, at: 2, key: "k", proof: "a"}, {sent: 3, heard: 4, key: "k", hears: "b"}}, want: auditor.AtMostOnce},
+		"a key whose order is forgotten": {stock: 2, history: []bought{
+			{sent: 1, at: 2, heard: 3, key: "k", proof: "a", hears: "a"}, {sent: 4, heard: 5, key: "k", reason: "limit_reached"},
+		}, want: auditor.AtMostOnce},
+		"a key that is refused while it is sold": {stock: 2, history: []bought{{sent: 1, at: 5, heard: 6, key: "k", proof: "a", hears: "a"}, {sent: 2, heard: 3, key: "k", reason: "limit_reached"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := historyOf(test.stock, test.history)
+			if test.held {
+				h.Shards[0].Movements = []auditor.Movement{held}
+			}
+			got := ""
+			for _, v := range linearizable(h) {
+				got = v.Promise
+			}
+			if got != test.want {
+				t.Errorf("broken is %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// The shortest failing prefix is found where longer ones fail too.
+func TestShortestPrefix(t *testing.T) {
+	for needed := range 17 {
+		prefix, fails := shortest(16, func(n int) int {
+			if n >= needed {
+				return 3
+			}
+			return 0
+		})
+		if prefix != needed && needed <= 16 || fails != 3 {
+			t.Errorf("of 16 faults, with %d needed, the shortest prefix has %d and fails %d times", needed, prefix, fails)
+		}
+	}
+	if prefix, fails := shortest(16, func(int) int { return 0 }); prefix != 16 || fails != 0 {
+		t.Errorf("a failure that does not come again has prefix %d, fails %d times", prefix, fails)
+	}
+}
