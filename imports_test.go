@@ -2,13 +2,19 @@ package stockgate_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"io"
+	"io/fs"
 	"maps"
 	"os/exec"
+	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -454,4 +460,51 @@ func sample(pattern string) string {
 		return absolute(strings.TrimSuffix(pattern, "...")) + "any"
 	}
 	return strings.TrimSuffix(absolute(pattern), "/...")
+}
+
+// TestImportGroups: the imports of a file are one declaration with up to three groups, the standard
+// library, other modules and this one, each sorted by gofmt.
+func TestImportGroups(t *testing.T) {
+	group := func(imported string) int {
+		first, _, _ := strings.Cut(imported, "/")
+		switch {
+		case imported == own || strings.HasPrefix(imported, own+"/"):
+			return 2
+		case strings.Contains(first, "."):
+			return 1
+		}
+		return 0
+	}
+	err := filepath.WalkDir(".", func(name string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() && (entry.Name() == "node_modules" || entry.Name() == "testdata") {
+			return cmp.Or(err, fs.SkipDir)
+		}
+		if !strings.HasSuffix(name, ".go") {
+			return nil
+		}
+		set := token.NewFileSet()
+		file, err := parser.ParseFile(set, name, nil, parser.ImportsOnly|parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		if len(file.Decls) > 1 {
+			t.Errorf("%s has %d import declarations: write one", name, len(file.Decls))
+		}
+		before, line := -1, 0
+		for _, spec := range file.Imports {
+			imported, _ := strconv.Unquote(spec.Path.Value)
+			begin, now := set.Position(spec.Pos()).Line, group(imported)
+			if spec.Doc != nil {
+				begin = set.Position(spec.Doc.Pos()).Line
+			}
+			if together := begin == line+1; before >= 0 && (now < before || together != (now == before)) {
+				t.Errorf("%s: %s is in the wrong group: the standard library, other modules, this one", name, imported)
+			}
+			before, line = now, set.Position(spec.End()).Line
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -7,14 +7,13 @@ import (
 	"os"
 	"os/exec"
 
-	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
+
 	_ "github.com/stockgate/stockgate"
 )
 

@@ -4,18 +4,16 @@ import (
 	"net/http"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
 	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/filters/scope"
-
-	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
-
-	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
 func init() { caddy.RegisterModule(new(Check)) }

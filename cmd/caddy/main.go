@@ -5,8 +5,8 @@ import (
 	"os"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
+
 	_ "github.com/stockgate/stockgate"
 )
 

@@ -8,9 +8,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/stockgate/stockgate/filters/route"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+
+	"github.com/stockgate/stockgate/filters/route"
 )
 
 // match reports whether a value is one of a rule's.

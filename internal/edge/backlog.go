@@ -7,11 +7,12 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/internal/store/combine"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
-	"go.uber.org/zap"
 )
 
 const (

@@ -11,6 +11,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/stockgate/stockgate/internal/edge/fence"
 	"github.com/stockgate/stockgate/internal/edge/risk"
 	"github.com/stockgate/stockgate/internal/loop"
@@ -19,7 +21,6 @@ import (
 	"github.com/stockgate/stockgate/internal/store/rates"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
-	"go.uber.org/zap"
 )
 
 const (

@@ -2,8 +2,9 @@ package edge
 
 import (
 	"context"
-	"github.com/stockgate/stockgate/internal/store/rates"
 	"strings"
+
+	"github.com/stockgate/stockgate/internal/store/rates"
 )
 
 // Enrolment is what Redis has of the edges' signing keys.

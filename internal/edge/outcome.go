@@ -4,12 +4,13 @@ import (
 	"context"
 	"errors"
 
+	"go.uber.org/zap"
+
 	"github.com/stockgate/stockgate/internal/store/combine"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/lua"
-	"go.uber.org/zap"
 )
 
 // outcome is how an attempt ended, or another change of its reservation that Redis must have.

@@ -9,10 +9,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
-	"go.uber.org/zap"
 )
 
 const (

@@ -2,6 +2,7 @@ package edge
 
 import (
 	"context"
+
 	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 

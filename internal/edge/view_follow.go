@@ -4,9 +4,10 @@ import (
 	"context"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/internal/store/shard"
-	"go.uber.org/zap"
 )
 
 const (

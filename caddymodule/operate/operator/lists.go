@@ -3,7 +3,6 @@ package operator
 import (
 	"errors"
 	"fmt"
-	"github.com/stockgate/stockgate/internal/strictjson"
 	"maps"
 	"net/http"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/lists"
 	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/strictjson"
 )
 
 // listBody bounds the body of a change in bytes: the longest entries, with their kinds

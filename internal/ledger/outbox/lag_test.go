@@ -2,12 +2,12 @@ package outbox_test
 
 import (
 	"context"
-	"github.com/stockgate/stockgate/internal/store/journal"
 	"net/http"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/store/journal"
 	"github.com/stockgate/stockgate/internal/test/ledgertest"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )

@@ -3,8 +3,6 @@ package outbox_test
 import (
 	"context"
 	"fmt"
-	"github.com/stockgate/stockgate/internal/store/journal"
-	"github.com/stockgate/stockgate/internal/store/shard"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -17,6 +15,8 @@ import (
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/ledger/outbox"
 	"github.com/stockgate/stockgate/internal/ledger/sqlite"
+	"github.com/stockgate/stockgate/internal/store/journal"
+	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/internal/test/ledgertest"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )

@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"github.com/stockgate/stockgate/internal/store/shard"
 	"sync"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
 const (

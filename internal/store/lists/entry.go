@@ -3,9 +3,10 @@ package lists
 import (
 	"errors"
 	"fmt"
-	"github.com/stockgate/stockgate/internal/store/identity"
 	"net/netip"
 	"strconv"
+
+	"github.com/stockgate/stockgate/internal/store/identity"
 )
 
 // Entry is one entry of a named list, in the canonical form that all edges give it.

@@ -3,9 +3,10 @@ package lists
 import (
 	"context"
 	"errors"
+	"slices"
+
 	"github.com/stockgate/stockgate/internal/store/identity"
 	"github.com/stockgate/stockgate/internal/store/shard"
-	"slices"
 )
 
 const (

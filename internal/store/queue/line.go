@@ -5,10 +5,11 @@ import (
 	"sync"
 	"time"
 
+	"go.uber.org/zap"
+
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/lua"
-	"go.uber.org/zap"
 )
 
 const (

@@ -14,11 +14,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"go.uber.org/zap"
+
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/lua"
-	"go.uber.org/zap"
 )
 
 // Order is what an edge needs to send an order whose request is not open any more.

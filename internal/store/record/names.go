@@ -1,8 +1,9 @@
 package record
 
 import (
-	"github.com/stockgate/stockgate/internal/store/identity"
 	"strings"
+
+	"github.com/stockgate/stockgate/internal/store/identity"
 )
 
 // Bindings calls yield for each field that a reservation with this guard and ref binds for

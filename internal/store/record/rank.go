@@ -1,9 +1,10 @@
 package record
 
 import (
-	"github.com/stockgate/stockgate/internal/store/identity"
 	"strings"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/store/identity"
 )
 
 // BindingRank is the priority of a reservation for a binding field that it names. Of several

@@ -4,9 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
+
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/shard"
-	"time"
 )
 
 // pieceFor is the timeout of one call for some of a sale's cells.

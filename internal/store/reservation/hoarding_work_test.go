@@ -1,12 +1,12 @@
 package reservation_test
 
 import (
-	"github.com/stockgate/stockgate/internal/test/stocktest"
 	"testing"
 	"time"
 
 	"github.com/stockgate/stockgate/filters/challenge"
 	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
 
 // work is the default `challenge pow` in front of the sale, and one machine that solves its

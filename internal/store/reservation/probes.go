@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"time"
+
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/lua"
-	"time"
 )
 
 // ProbePlan says how often the shop is asked about a reservation in doubt.

@@ -2,10 +2,11 @@ package reservation
 
 import (
 	"context"
-	"github.com/stockgate/stockgate/internal/store/shard"
-	"github.com/stockgate/stockgate/lua"
 	"strconv"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/lua"
 )
 
 // Owed are the counters of unpaid holds that an attempt concerns, one for each identity,

@@ -6,17 +6,16 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/stockgate/stockgate/internal/edge"
+	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/ledger/recovery"
+	"github.com/stockgate/stockgate/internal/ledger/sqlite"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/test/redistest"
-
-	"github.com/redis/go-redis/v9"
-
-	"github.com/stockgate/stockgate/internal/ledger"
-	"github.com/stockgate/stockgate/internal/ledger/sqlite"
 )
 
 func OpenFile(t testing.TB, file string) ledger.Ledger {

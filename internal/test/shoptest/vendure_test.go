@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
 	"github.com/stockgate/stockgate/internal/test/pgtest"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
