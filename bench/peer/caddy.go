@@ -19,7 +19,7 @@ import (
 //go:embed files/Caddyfile
 var caddyfile string
 
-// ErrNotBuilt: the Caddy binary cannot do what the peer is about.
+// ErrNotBuilt reports that the Caddy binary cannot do what the peer is about.
 var ErrNotBuilt = errors.New("not built")
 
 func (s Spec) runCaddy(ctx context.Context, u Setup) (*Running, error) {

@@ -198,7 +198,7 @@ func (rd *Reader) noteHeaders() {
 	}
 }
 
-// Heeds reports whether a header may affect Check and Read, in any case of letters:
+// ReadsHeader reports whether a header may affect Check and Read, in any case of letters:
 // removing any other header does not change what is read. Text with placeholders may
 // read any header.
 func (rd *Reader) ReadsHeader(name string) bool {

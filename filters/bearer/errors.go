@@ -30,6 +30,6 @@ const (
 	ErrNotYet  Invalid = "the bearer token is not valid yet"
 )
 
-// ErrUnavailable: the key is not known, and the JWKS cannot be fetched at present. It
+// ErrUnavailable reports that the key is not known, and the JWKS cannot be fetched at present. It
 // says nothing about the token.
 var ErrUnavailable = errors.New("the keys of the bearer tokens are not known")

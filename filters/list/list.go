@@ -10,10 +10,10 @@ import (
 	"github.com/stockgate/stockgate/internal/ipaddr"
 )
 
-// ErrAddress: the value looked up as an address is not one.
+// ErrAddress reports that the value looked up as an address is none.
 var ErrAddress = errors.New("not an address")
 
-// ErrKind: lists have no entries of this kind.
+// ErrKind reports that lists have no entries of this kind.
 var ErrKind = errors.New("no kind of list entries: use buyer, phone, address, device, ip or any")
 
 // List is a named list. It is safe for concurrent use, while it changes too.

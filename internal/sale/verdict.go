@@ -18,7 +18,7 @@ var (
 	refuseManyLine = &Refusal{Reason: Malformed, Detail: fmt.Sprintf("the order has more than %d lines", MaxLines)}
 )
 
-// Verdict says why the sale does not sell at that moment; nil: it sells. The reasons are
+// RefusalAt returns why the sale does not sell at that moment; nil: it sells. The reasons are
 // checked in this order: closed, ended, not_started, paused; so a sale that is paused and
 // over has ended. Only an open sale before its start has a RetryAfter, in whole seconds,
 // rounded up. The refusal may be shared: copy it before you change it.

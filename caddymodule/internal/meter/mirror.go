@@ -27,15 +27,17 @@ func (m *mirrorMetrics) collectors() []prometheus.Collector {
 	return []prometheus.Collector{m.lag, m.drift}
 }
 
-// MirrorLag, NoMirror and MirrorDrift count what caddymodule/mirror does.
+// MirrorLag says how far the mirror of a sale is behind.
 func (JournalService) MirrorLag(sale string, lag time.Duration) {
 	m := &All().mirror
 	m.lag.WithLabelValues(sale).Set(lag.Seconds())
 	m.drift.WithLabelValues(sale) // a series that exists from the start can be monitored
 }
 
+// NoMirror ends the series of a sale that is mirrored no more.
 func (JournalService) NoMirror(sale string) { All().mirror.lag.DeleteLabelValues(sale) }
 
+// MirrorDrift counts keys that were not as the mirror had written them.
 func (JournalService) MirrorDrift(sale string, keys int) {
 	All().mirror.drift.WithLabelValues(sale).Add(float64(keys))
 }

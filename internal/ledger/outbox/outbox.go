@@ -36,7 +36,7 @@ const (
 	DefaultTimeout = 15 * time.Second
 )
 
-// BatchMost is the largest number of movements in one request.
+// MaxBatch is the largest number of movements in one request.
 const MaxBatch = maxScan
 
 // Options say what an outbox sends, and where.

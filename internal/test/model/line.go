@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// Leave: an order leaves the line before it is sent.
+// Leave is the operation by which an order leaves the line before it is sent.
 type Leave struct{ ID, Cause string }
 
 // Run releases its hold.

@@ -146,7 +146,7 @@ func (o Orphans) Run(s *Shard) Reply {
 	return Reply{"ok", "0", int64(len(ids))}
 }
 
-// Rejoin: an edge has the request of an order open that Redis may have lost.
+// Rejoin says that an edge has the request of an order open that Redis may have lost.
 type Rejoin struct{ ID, Edge, Gate, Packed string }
 
 // Run lets it wait again where it was lost.

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// Confirm: the order stands. Word is its source: answer (the gate saw the shop's),
+// Confirm says that the order stands. Word is its source: answer (the gate saw the shop's),
 // shop, operator, probe or told.
 type Confirm struct {
 	ID, Word, Cause string
@@ -76,7 +76,7 @@ func (o Confirm) recreate(s *Shard) Reply {
 	return Reply{"ok", string(state)}
 }
 
-// Release: the order will not come. Word is its source: shop, unsent, unheard, operator,
+// Release says that the order will not come. Word is its source: shop, unsent, unheard, operator,
 // probe or force.
 type Release struct {
 	ID, Word string
@@ -126,7 +126,7 @@ func (o Release) Run(s *Shard) Reply {
 	return Reply{"ok", "released"}
 }
 
-// Doubt: it is not known whether the shop took the order.
+// Doubt says that it is not known whether the shop took the order.
 type Doubt struct{ ID, Cause string }
 
 // Run changes only held reservations.

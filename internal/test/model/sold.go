@@ -2,7 +2,7 @@ package model
 
 import "fmt"
 
-// Sold: the shop says which lines its order has. Word is as in Confirm, More the id of a
+// Sold says which lines the shop's order has. Word is as in Confirm, More the id of a
 // reservation of what was sold beyond the one that is confirmed.
 type Sold struct {
 	ID, Word, Cause, More string

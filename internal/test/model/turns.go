@@ -162,7 +162,7 @@ func (o Turn) takeBack(q *Queue) {
 	}
 }
 
-// Send: the edge that has the turn sends the order. Told: it was promised that, and says it again.
+// Send says that the edge that has the turn sends the order. Told: it was promised that, and says it again.
 type Send struct {
 	ID, Edge        string
 	Try             int64
@@ -198,7 +198,7 @@ func (o Send) Run(s *Shard) Reply {
 	return Reply{"ok", string(Held), r.Created + r.Deadline - r.Changed, r.Exp, s.Epoch, r.Created}
 }
 
-// Again: the shop has said that an order is to come later, and none for Later ms. Try is the one with
+// Again means that the shop has said that an order is to come later, and none for Later ms. Try is the one with
 // which it was sent; 0: at once.
 type Again struct {
 	ID, Edge, Gate, Packed            string
@@ -243,7 +243,7 @@ func (o Again) Run(s *Shard) Reply {
 	return Reply{"ok", string(Waiting)}
 }
 
-// Yield: an edge that has a turn cannot send the order. With what is to be sent, Packed, it has perhaps
+// Yield says that an edge that has a turn cannot send the order. With what is to be sent, Packed, it has perhaps
 // told that it sends, and has not.
 type Yield struct {
 	ID, Edge, Packed     string

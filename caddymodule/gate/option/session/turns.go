@@ -26,7 +26,7 @@ const (
 	manyClients = 4
 )
 
-// ErrPending: another request of the session is under way, and did not end in time.
+// ErrPending reports that another request of the session is under way, and did not end in time.
 var ErrPending = errors.New("another request of the session is under way")
 
 // turns has the credentials that are in use in this process. Configurations share it: requests
@@ -80,9 +80,13 @@ type Edges interface {
 // NoEdges stands for the edges where none can be asked.
 type NoEdges struct{}
 
-// Begin, End and Client are those of Edges.
-func (NoEdges) Begin() bool           { return false }
-func (NoEdges) End()                  {}
+// Begin returns false.
+func (NoEdges) Begin() bool { return false }
+
+// End does nothing.
+func (NoEdges) End() {}
+
+// Client returns nil.
 func (NoEdges) Client() *shard.Client { return nil }
 
 // Take waits until no other request has one of the credentials, at this edge and, with edges,
