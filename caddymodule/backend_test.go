@@ -141,7 +141,7 @@ func TestRetryConfigurations(t *testing.T) {
 		`"outcome":"backend","rules":[{"outcome":"confirm","when":["201"]}]`:  "the shop confirms through stockgate_api",
 		`"outcome":"backend","hold_for":"25h"`:                                "hold_for",
 		`"outcome":"backend","hold_for":"3s","forward_timeout":"5s"`:          "forward_timeout",
-		`"idempotency_ttl":"1h"`:                                              "and no idempotency",
+		`"idempotency_ttl":"1h"`:                                              "needs idempotency",
 		`"idempotency":["{header.Idempotency-Key}"],"idempotency_ttl":"721h"`: "at most 720h",
 		`"idempotency":["{header.Idempotency-Key}"],"idempotency_ttl":"-1s"`:  "must be positive",
 		`"idempotency":["key"]`:                                               "the same in all attempts",

@@ -9,8 +9,8 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-// Places are the in-flight slots and single-flight keys of one gate.
-type Places struct {
+// Slots are the in-flight slots and single-flight keys of one gate.
+type Slots struct {
 	// single admits one attempt per buyer before Redis is asked, and one of several
 	// identical attempts until it ends
 	single   filters.Single
@@ -19,35 +19,35 @@ type Places struct {
 }
 
 // Open makes slots for attempts, and bounds the clients that read the answers of atShop orders.
-func (ps *Places) Open(slots, atShop int, log *zap.Logger) {
+func (ps *Slots) Open(slots, atShop int, log *zap.Logger) {
 	ps.inFlight, ps.readers = filters.NewSlots(slots), newReaders(atShop, log)
 }
 
 // IsFull reports whether all slots are taken.
-func (ps *Places) IsFull() bool { return ps.inFlight.Full() }
+func (ps *Slots) IsFull() bool { return ps.inFlight.Full() }
 
 // Enter admits one attempt per key at a time, and reports whether this one is admitted.
-func (ps *Places) Enter(key string) bool { return ps.single.Enter(key) }
+func (ps *Slots) Enter(key string) bool { return ps.single.Enter(key) }
 
 // Leave undoes Enter.
-func (ps *Places) Leave(key string) { ps.single.Leave(key) }
+func (ps *Slots) Leave(key string) { ps.single.Leave(key) }
 
 // IsUnderWay reports whether an attempt with that key is admitted.
-func (ps *Places) IsUnderWay(key string) bool { return ps.single.Entered(key) }
+func (ps *Slots) IsUnderWay(key string) bool { return ps.single.Entered(key) }
 
 // InFlightSlot is what an attempt holds until its outcome is known: the single-flight key
 // of its buyer and lines, one slot of max_in_flight, and the edge runtime. It is released
 // before the answer is written: a client that does not read the answer must not block other
 // attempts.
 type InFlightSlot struct {
-	of      *Places
+	of      *Slots
 	runtime *edgeruntime.Runtime
 	Key     string // single-flight key
 	held    bool
 }
 
 // Take takes a slot for an attempt with that single-flight key, or returns the refusal.
-func (pl *InFlightSlot) Take(of *Places, d *edgeruntime.Runtime, key string) *sale.Refusal {
+func (pl *InFlightSlot) Take(of *Slots, d *edgeruntime.Runtime, key string) *sale.Refusal {
 	pl.of, pl.runtime, pl.Key = of, d, key
 	switch {
 	case !of.single.Enter(pl.Key):

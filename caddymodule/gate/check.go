@@ -75,7 +75,7 @@ func (c *Check) bind() { c.Judge.AttemptOptions = &c.AttemptOptions }
 
 // ServeHTTP refuses a request or hands it on.
 func (c *Check) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if waiting.PassageOf(r) != nil { // all gates have judged it
+	if waiting.DispatchOf(r) != nil { // all gates have judged it
 		return next.ServeHTTP(w, r)
 	}
 	p := &purchase{visit: c.visit(w, r)}

@@ -216,9 +216,9 @@ func (j *Judge) foreseeUnits(_ *http.Request, s *Foresight) (no *sale.Refusal, l
 // foreseeSlot refuses an attempt that would get no in-flight slot.
 func (j *Judge) foreseeSlot(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
 	switch {
-	case !j.gate.places.IsFull():
+	case !j.gate.slots.IsFull():
 		return nil, false
-	case j.gate.places.IsUnderWay(singleKey(&s.purchase)):
+	case j.gate.slots.IsUnderWay(singleKey(&s.purchase)):
 		return refuse.Duplicate, false
 	}
 	return refuse.Busy, false

@@ -121,7 +121,7 @@ type Gate struct {
 	holdOptions    edge.HoldOptions
 	probe          *probe.Probe  // nil: holds in doubt are kept
 	forwardTimeout time.Duration // how long the shop may take; 0: until the token expires
-	places         forward.Places
+	slots          forward.Slots
 	// prints are those under which orders of the gate wait; otherRules judge orders that were made with
 	// the other outcome mode; later is the answer that puts an order off, nil: there is none.
 	prints      prints
@@ -189,8 +189,8 @@ func (g *Gate) Cleanup() error {
 // ServeHTTP takes one request through the gate: it reads the attempt, judges it by the rules, reserves, signs
 // and forwards; the shop's answer settles the reservation.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if passage := waiting.PassageOf(r); passage != nil { // all gates have judged it
-		return g.serveTurn(w, r, next, passage)
+	if dispatch := waiting.DispatchOf(r); dispatch != nil { // all gates have judged it
+		return g.serveTurn(w, r, next, dispatch)
 	}
 	if g.Shadow {
 		return g.serveShadow(w, r, next)

@@ -206,7 +206,7 @@ func (j *Judge) takeShared(r *http.Request, p *purchase) (*sale.Refusal, bool) {
 // takeLate counts the attempt for the late rates. One that asks whether units are still gone does so for
 // all others too, and an attempt with a remembered cart is judged again.
 func (j *Judge) takeLate(_ *http.Request, p *purchase) (*sale.Refusal, bool) {
-	if p.remembered || p.ask != nil {
+	if p.remembered || p.recheck != nil {
 		return nil, false
 	}
 	return j.rates.TakeLate(p.out, p.attempt, p.now()), false
@@ -275,7 +275,7 @@ func (j *Judge) unitsGone(_ *http.Request, p *purchase) (no *sale.Refusal, ends 
 	case j.OnlyChecks() || p.dryRun() || p.remembered:
 		no = p.runtime.Recall(p.listing, p.lines)
 	default:
-		no, p.ask = p.runtime.Remembered(p.listing, p.lines)
+		no, p.recheck = p.runtime.Remembered(p.listing, p.lines)
 	}
 	return no, false
 }

@@ -119,9 +119,9 @@ func (g *Gate) provisionHolds() (err error) {
 		g.MaxInFlight = defaultMaxInFlight
 	}
 	if g.Queue == nil {
-		g.places.Open(g.MaxInFlight, g.MaxInFlight, g.log)
+		g.slots.Open(g.MaxInFlight, g.MaxInFlight, g.log)
 	} else {
-		g.places.Open(g.Queue.Most+g.Queue.AtOnce, g.Queue.AtOnce, g.log)
+		g.slots.Open(g.Queue.Most+g.Queue.AtOnce, g.Queue.AtOnce, g.log)
 	}
 	g.asking = filters.NewSlots(g.MaxInFlight)
 	if err := g.provisionTimes(); err != nil {

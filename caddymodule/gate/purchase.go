@@ -104,7 +104,7 @@ type judged struct {
 	place  queue.Place
 	// ask is the permission to ask Redis about units that are remembered to be gone; nil:
 	// none is needed.
-	ask *edge.Ask
+	recheck *edge.Recheck
 }
 
 // order is an attempt whose stock is held.

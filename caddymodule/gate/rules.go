@@ -100,7 +100,7 @@ func (j *Judge) walk(r *http.Request, p *purchase, rules []rule) *sale.Refusal {
 		case no != nil && one.newOnly && p.named():
 			return j.gate.unlessRepeat(r, p, no)
 		case no != nil:
-			p.ask.End()
+			p.recheck.End()
 			return no
 		case ends:
 			return nil

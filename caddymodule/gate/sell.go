@@ -126,8 +126,8 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 
 // takeOff takes an in-flight slot for the attempt and holds its stock.
 func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) takeoff {
-	defer p.ask.End()
-	if no := pl.Take(&g.places, p.runtime, singleKey(p)); no != nil {
+	defer p.recheck.End()
+	if no := pl.Take(&g.slots, p.runtime, singleKey(p)); no != nil {
 		return g.withoutSlot(r, p, no)
 	}
 	if p.bound != nil {
@@ -214,7 +214,7 @@ func (g *Gate) withoutSlot(r *http.Request, p *purchase, no *sale.Refusal) takeo
 	if no.Reason != sale.Busy && !repeat || p.bound != nil {
 		return refused(no)
 	}
-	p.ask.End() // it does not reserve
+	p.recheck.End() // it does not reserve
 	if earlier := g.repeatsUnread(r, p, no); earlier != nil {
 		return refused(earlier)
 	}
@@ -279,19 +279,19 @@ func (p *purchase) publish(r *http.Request, verdict, id string) {
 // that is not read would leave a hold behind.
 func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reservation.Hold, *sale.Refusal, error) {
 	buyerKey := purchaseKey[:len(p.listing.Sale.ID)+1+len(p.attempt.Buyer)]
-	if !g.places.Enter(buyerKey) {
+	if !g.slots.Enter(buyerKey) {
 		return reservation.Hold{}, refusePending, nil // an identical attempt has been refused as duplicate
 	}
-	defer g.places.Leave(buyerKey)
+	defer g.slots.Leave(buyerKey)
 	id, err := newID()
 	if err != nil {
 		return reservation.Hold{}, nil, err
 	}
-	defer p.ask.End() // the shop's answer takes longer
+	defer p.recheck.End() // the shop's answer takes longer
 	ctx, reserving := span.Start(r.Context(), span.Reserve)
 	defer reserving.End()
 	options := g.holdOptions
-	options.InPlaceOf, options.Recall = p.swapped(), p.ask == nil
+	options.InPlaceOf, options.Recall = p.swapped(), p.recheck == nil
 	if g.Queue != nil {
 		return g.enqueue(ctx, r, p, id, options)
 	}

@@ -53,7 +53,7 @@ func (s *sender) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
 	}
 	defer s.runtime.End()
 	q := s.runtime.Queue()
-	p := &waiting.Passage{Turn: t, Order: o}
+	p := &waiting.Dispatch{Turn: t, Order: o}
 	// what has begun to be sent ends, as for a client that leaves
 	r, err := p.Request(guard.WithTurn(context.WithoutCancel(ctx), o.Method, o.Header))
 	if err == nil && s.server != nil {
@@ -89,16 +89,16 @@ func (s *sender) serve(r *http.Request, t queue.Turn) {
 
 // serveTurn sends an order whose turn has come and whose request is not open. Other gates have
 // judged it before: they let it pass.
-func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, passage *waiting.Passage) error {
-	if g.Queue == nil || passage.Arrived || passage.Order.Gate != g.orderPrint() && passage.Order.Gate != g.prints.config {
+func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, dispatch *waiting.Dispatch) error {
+	if g.Queue == nil || dispatch.Arrived || dispatch.Order.Gate != g.orderPrint() && dispatch.Order.Gate != g.prints.config {
 		return next.ServeHTTP(w, r)
 	}
-	d, t, o := g.app.Runtime(), passage.Turn, passage.Order
+	d, t, o := g.app.Runtime(), dispatch.Turn, dispatch.Order
 	listing, ok := d.Catalogue().Sale(t.Sale)
 	if !ok {
 		return nil
 	}
-	passage.Arrived = true
+	dispatch.Arrived = true
 	guard.NotePassage(r, guard.PassageDecided)
 	p := &purchase{
 		visit: visit{began: time.Now(), repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()},
@@ -108,7 +108,7 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return nil
 	}
 	pl := new(forward.InFlightSlot)
-	if no := pl.Take(&g.places, d, "turn\x00"+t.ID); no != nil {
+	if no := pl.Take(&g.slots, d, "turn\x00"+t.ID); no != nil {
 		return nil // it gets the turn again when this one has ended
 	}
 	defer pl.GiveBack()

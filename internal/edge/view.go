@@ -110,13 +110,13 @@ func (f *followed) cellOf(line *sale.Line) *cell {
 	return nil
 }
 
-// Ask is one attempt's exclusive right to ask Redis about cells that the edge remembers
+// Recheck is one attempt's exclusive right to ask Redis about cells that the edge remembers
 // as empty, while other attempts are refused from memory. Its holder must call End.
-type Ask struct{ memories []*memory }
+type Recheck struct{ memories []*memory }
 
 // End lets another attempt ask, in case this one got no answer about the stock. It may be
 // called on nil, and more than once.
-func (p *Ask) End() {
+func (p *Recheck) End() {
 	if p == nil {
 		return
 	}
@@ -128,18 +128,18 @@ func (p *Ask) End() {
 
 // Remembered returns the refusal of an attempt whose units are known to be gone, without
 // asking Redis: a reply has said so, and the journal shows no units that came back since.
-// lines must be as the sale resolved them. If the refusal is nil, ask Redis. With an Ask,
-// this attempt is the one that checks the memory in Redis, and must end the Ask when it
+// lines must be as the sale resolved them. If the refusal is nil, ask Redis. With a Recheck,
+// this attempt is the one that checks the memory in Redis, and must end the Recheck when it
 // has. The refusal is shared, and costs no allocation.
-func (e *Edge) Remembered(l *Listing, lines []sale.Line) (*sale.Refusal, *Ask) {
+func (e *Edge) Remembered(l *Listing, lines []sale.Line) (*sale.Refusal, *Recheck) {
 	f := l.view()
 	if f == nil {
 		return nil, nil
 	}
 	no, due := f.recall(lines)
-	var ask *Ask
+	var ask *Recheck
 	if due {
-		ask, no = f.takeAsk(lines)
+		ask, no = f.takeRecheck(lines)
 	}
 	if no != nil {
 		(*e.metrics.Load()).NothingLeft(true)
@@ -203,15 +203,15 @@ func (f *followed) remembers(line *sale.Line) (*memory, *sale.Refusal) {
 	return m, m.refusal(line.Quantity)
 }
 
-// takeAsk acquires the right to check the memories of an attempt's lines, or returns the
+// takeRecheck acquires the right to check the memories of an attempt's lines, or returns the
 // refusal if another attempt has acquired it meanwhile.
-func (f *followed) takeAsk(lines []sale.Line) (*Ask, *sale.Refusal) {
+func (f *followed) takeRecheck(lines []sale.Line) (*Recheck, *sale.Refusal) {
 	now := f.now()
 	if next := f.asks.Load(); int64(now) < next || !f.asks.CompareAndSwap(next, int64(now+askEvery)) {
 		no, _ := f.recall(lines)
 		return nil, no
 	}
-	p := new(Ask)
+	p := new(Recheck)
 	for i := range lines {
 		m, refusal := f.remembers(&lines[i])
 		switch {

@@ -10,7 +10,7 @@ import (
 )
 
 // tries asks an edge as a gate does before it reserves.
-func tries(t *testing.T, e *edge.Edge) (sale.Reason, *edge.Ask) {
+func tries(t *testing.T, e *edge.Edge) (sale.Reason, *edge.Recheck) {
 	t.Helper()
 	l, _ := e.Catalogue().Sale("s")
 	no, ask := e.Remembered(l, stocktest.UnitsOfA(1))
@@ -86,7 +86,7 @@ func TestQuestionsArePaced(t *testing.T) {
 		v.Told(l, line, seq, 0, &sale.Refusal{Reason: sale.SoldOut, SKU: line.SKU})
 	}
 	v.step(t, 5700*time.Millisecond)
-	ask := func(line sale.Line) *edge.Ask {
+	ask := func(line sale.Line) *edge.Recheck {
 		no, ask := v.Remembered(l, []sale.Line{line})
 		if (no == nil) != (ask != nil) {
 			t.Errorf("%+v: refused %t, asks %t", line, no != nil, ask != nil)

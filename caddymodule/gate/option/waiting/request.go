@@ -31,24 +31,24 @@ func OrderOf(r *http.Request, body []byte) *queue.Order {
 	return o
 }
 
-// Passage is a request that was made again because the turn of its order has come.
-type Passage struct {
+// Dispatch is a request that was made again because the turn of its order has come.
+type Dispatch struct {
 	Turn  queue.Turn
 	Order *queue.Order
 	// Arrived is set when the gate has the request.
 	Arrived bool
 }
 
-type passageKey struct{}
+type dispatchKey struct{}
 
-// PassageOf returns the passage of a request; nil: it came over a connection.
-func PassageOf(r *http.Request) *Passage {
-	p, _ := r.Context().Value(passageKey{}).(*Passage)
+// DispatchOf returns the dispatch of a request; nil: it came over a connection.
+func DispatchOf(r *http.Request) *Dispatch {
+	p, _ := r.Context().Value(dispatchKey{}).(*Dispatch)
 	return p
 }
 
 // Request makes the request of an order again.
-func (p *Passage) Request(ctx context.Context) (*http.Request, error) {
+func (p *Dispatch) Request(ctx context.Context) (*http.Request, error) {
 	o := p.Order
 	u, err := url.ParseRequestURI(o.URI)
 	if err != nil {
@@ -57,7 +57,7 @@ func (p *Passage) Request(ctx context.Context) (*http.Request, error) {
 	r := (&http.Request{
 		Method: o.Method, URL: u, RequestURI: o.URI, Host: o.Host, Proto: o.Proto, RemoteAddr: o.Remote, Header: o.Header.Clone(),
 		Body: io.NopCloser(bytes.NewReader(o.Body)), ContentLength: int64(len(o.Body)),
-	}).WithContext(context.WithValue(ctx, passageKey{}, p))
+	}).WithContext(context.WithValue(ctx, dispatchKey{}, p))
 	r.ProtoMajor, r.ProtoMinor, _ = http.ParseHTTPVersion(o.Proto)
 	if strings.HasPrefix(o.Proto, "HTTP/2") {
 		r.ProtoMajor, r.ProtoMinor = 2, 0
