@@ -135,6 +135,7 @@ var blocks = map[string]string{
 	"### redis":             "{\nstockgate {\nredis {\n%s\n}\n}\n}\n",
 	"### rate_redis":        "{\nstockgate {\nrate_redis {\n%s\n}\n}\n}\n",
 	"### token":             "{\nstockgate {\ntoken {\n%s\n}\n}\n}\n",
+	"### identities":        "{\nstockgate {\nidentities {\n%s\n}\n}\n}\n",
 	"### journal":           "{\nstockgate {\njournal {\n%s\n}\n}\n}\n",
 	"### outbox":            "{\nstockgate {\noutbox https://a.example/ {\n%s\n}\n}\n}\n",
 	"### mirror":            "{\nstockgate {\nmirror redis://a.example {\n%s\n}\n}\n}\n",

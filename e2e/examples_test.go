@@ -225,6 +225,28 @@ func TestExampleShops(t *testing.T) {
 	}
 }
 
+// An example behind the Caddyfile beside it: the shop hears from the edge who the buyer is, whatever a client says.
+func TestExampleBehindItsCaddyfile(t *testing.T) {
+	t.Parallel()
+	x := &exampleShop{edge: newEdge(t, "")}
+	addr, api := freeAddr(t), freeAddr(t)
+	x.edge.env = []string{
+		"STOCKGATE_SITE=" + x.url, "STOCKGATE_REDIS=" + redistest.Start(t).Addr(), "STOCKGATE_REDIS_TIMEOUT=20s", "STOCKGATE_SHOP=" + addr,
+		"STOCKGATE_API=http://" + api, "STOCKGATE_API_KEY=" + apiKey, "CADDY_ADMIN=unix/" + x.admin,
+	}
+	x.startFile("../examples/Caddyfile")
+	x.sell("flash", `  - {sku: "7", stock: 2}`)
+	_, port, _ := net.SplitHostPort(addr)
+	x.env = append(os.Environ(), "PORT="+port, "STOCKGATE_JWKS_URL="+x.url+"/.well-known/jwks.json", "STOCKGATE_API_URL=http://"+api+"/stockgate", "STOCKGATE_API_KEY="+apiKey)
+	x.run(exampleCommands["python"](t), addr)
+	order := one("", "7", 1, "")
+	order.header = http.Header{"Authorization": {"Basic YnV5ZXI6c3RvY2tnYXRl"}, "X-User-Id": {"another"}}
+	if r := x.buy(order); r.status != http.StatusCreated {
+		t.Errorf("the order: %v %q", r, r.body)
+	}
+	x.expect("flash", 1, 0, 0, 1)
+}
+
 func (x *exampleShop) claims(id string, expiresIn time.Duration) token.Claims {
 	now := time.Now()
 	return token.Claims{Subject: "ann", ID: id, IssuedAt: now.Add(-time.Hour).Unix(), ExpiresAt: now.Add(expiresIn).Unix(),

@@ -192,7 +192,7 @@ func TestLedgerThroughReloads(t *testing.T) {
 	drainers := func(want int) {
 		t.Helper()
 		eventuallyf(t, func() bool {
-			return e.goroutines("ledger.(*Drainer).Run(") == want && e.goroutines("ledger.(*Keeper).Run(") == 1
+			return e.goroutines("ledger.(*Drainer).Run(") == want && e.goroutines("ledger.(*Trimmer).Run(") == 1
 		},
 			func() string { return fmt.Sprintf("%d drainers", e.goroutines("ledger.(*Drainer).Run(")) })
 	}

@@ -187,7 +187,7 @@ func TestDoubtIsKeptUntilResolved(t *testing.T) {
 		status, _ := e.askAdmin("POST", "reservations/"+first.reservation+"/release", "{}", nil)
 		return status == http.StatusOK
 	})
-	e.mustState(first.reservation, "released", "operator")
+	e.mustState(first.reservation, "released", "operator:admin@unix")
 	e.mustState(second.reservation, "in_doubt", "connection_lost")
 	if holds := e.holds("flash", "in_doubt"); len(holds) != 1 || holds[0].ID != second.reservation {
 		t.Fatalf("in doubt: %+v", holds)

@@ -25,7 +25,7 @@ func chatty(page int) *recorder {
 }
 
 // writing is how many answers wait for their clients.
-func (e *edge) writing() int { return e.goroutines("forward.(*answer).Write(") }
+func (e *edge) writing() int { return e.goroutines("forward.(*heldAnswer).Write(") }
 
 // Clients that do not read their answers take no place from those who buy: what the shop
 // said is settled. Nor do they keep the desk open.

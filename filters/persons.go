@@ -13,12 +13,12 @@ type Person struct {
 	// IP is the client's address as text; empty or invalid: it is not known.
 	IP    string
 	Buyer string
-	// Identities are phone, device and address; others are not looked up.
+	// Identities are phone, email, device and address; others are not looked up.
 	Identities map[string]string
 }
 
 // personal are the identities that lists know, besides the address and the buyer.
-var personal = [...]string{list.Phone, list.Device, list.Address}
+var personal = [...]string{list.Phone, list.Email, list.Device, list.Address}
 
 // Denied reports whether one of the denylists names the person in any way.
 //

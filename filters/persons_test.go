@@ -53,7 +53,7 @@ func (*watch) HashPrefix(p netip.Prefix) (k list.Key) { return k }
 func TestPersons(t *testing.T) {
 	here := listOf(t, "buyer:bob\nphone:1555\ndevice:d\naddress:Main St 1\n192.0.2.0/24\ncarol\n")
 	other := listOf(t, "buyer:dan\n")
-	away := &list.NewMirror(absent{}).List
+	away := &list.NewHashed(absent{}).List
 	with := func(kind, value string) filters.Person {
 		return filters.Person{IP: "198.51.100.1", Buyer: "ann", Identities: map[string]string{kind: value}}
 	}
@@ -107,7 +107,7 @@ func TestLookupsOfOneAttemptBeginTogether(t *testing.T) {
 	w := new(watch)
 	var lists []*list.List
 	for range 2 {
-		m := list.NewMirror(w)
+		m := list.NewHashed(w)
 		m.Forms([]string{"any", "buyer", "phone", "device", "address", "ip4/32"})
 		lists = append(lists, &m.List)
 	}

@@ -43,8 +43,8 @@ func edges(ctx context.Context, p Plan) (reserveFunc, func() error, error) {
 		if err != nil {
 			return nil, end, errors.Join(err, end())
 		}
-		key := shard.Key{KID: "drive", JWK: `{"kid":"drive"}`, Seal: [32]byte{1}}
-		all = append(all, edge.New(store, edge.Options{Keys: []shard.Key{key}}))
+		key := shard.SigningKey{KID: "drive", JWK: `{"kid":"drive"}`, Seal: [32]byte{1}}
+		all = append(all, edge.New(store, edge.Options{Keys: []shard.SigningKey{key}}))
 		if len(all) == 1 {
 			if err := openSale(ctx, store); err != nil {
 				return nil, end, errors.Join(err, end())

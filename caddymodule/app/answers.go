@@ -36,6 +36,13 @@ func (a *App) CountsRatesApart() bool { return a.rates != nil }
 // WantOthers says that a gate lets unlisted items pass. It is called before Start.
 func (a *App) WantOthers() { a.unlistedItems.wanted = true }
 
+// Settles says that the configuration has a way for the shop or its payments to settle holds. It is called
+// before Start.
+func (a *App) Settles() { a.settles = true }
+
+// IsSettled reports whether Settles was called.
+func (a *App) IsSettled() bool { return a.settles }
+
 // IsOther reports whether the attempt has an unlisted item. It returns false if the lists of
 // the sales are unknown.
 func (a *App) IsOther(at *sale.Attempt) bool { return a.unlistedItems.isOther(at) }

@@ -40,9 +40,13 @@ type App struct {
 	KeyPrefix string `json:"key_prefix,omitempty"`
 	// Token says how reservation tokens are signed.
 	Token Token `json:"token,omitzero"`
-	// Lists are named lists of buyers, phones, devices and addresses, for `deny` and
+	// Lists are named lists of buyers, phones, e-mail addresses, devices and addresses, for `deny` and
 	// `allow` of the gates. A name is 1 to 64 of a-z, 0-9, underscore and hyphen.
 	Lists map[string]accesslist.Source `json:"lists,omitempty"`
+	// Identities say which spellings of a phone, an e-mail address or a buyer are one person,
+	// for gates, lists and purchases that are moved in. All edges on one Redis need the same.
+	// Default: nothing is guessed.
+	Identities *IdentitySpellings `json:"identities,omitempty"`
 	// LedgerRaw is the database that keeps a copy of every movement. Default: none.
 	LedgerRaw json.RawMessage `json:"ledger,omitempty" caddy:"namespace=stockgate.ledgers inline_key=driver"`
 	// Journal says how much of each sale's journal is kept in Redis.
@@ -56,6 +60,7 @@ type App struct {
 	journals      journalService
 	lists         accesslist.Lists
 	unlistedItems unlistedItems
+	settles       bool // by stockgate_api or stockgate_resolve
 	log           *zap.Logger
 	storage       keyStorage
 	options       shard.Options
@@ -110,7 +115,11 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.journals.provision(a, ctx); err != nil {
 		return err
 	}
-	return a.lists.Open(a.Lists)
+	rules, err := a.IdentityRules()
+	if err != nil {
+		return err
+	}
+	return a.lists.Open(a.Lists, rules)
 }
 
 // Start loads the signing key and connects to Redis in the background: Caddy starts whether
@@ -137,7 +146,7 @@ func (a *App) Start() error {
 		return err
 	}
 	a.parts.start(d)
-	return nil
+	return a.noteIdentities(d)
 }
 
 // Stop hides the app from the admin API. What requests in flight need stays until Cleanup.
@@ -215,7 +224,7 @@ func (r *Redis) options(prefix string) (shard.Options, error) {
 		return o, fmt.Errorf("redis: password %w", err)
 	}
 	for _, a := range r.Addresses {
-		if a, err = directive.Fill(a); err != nil {
+		if a, err = directive.FillAll(a); err != nil {
 			return o, fmt.Errorf("redis: address %w", err)
 		}
 		o.Addresses = append(o.Addresses, a)
@@ -259,7 +268,7 @@ type signing struct {
 	signer   *token.Signer
 	verifier *token.Verifier
 	// challenge keys are derived from keys.
-	challenge []challenge.Key
+	challenge []challenge.TaskKey
 }
 
 // Interface guards

@@ -36,6 +36,11 @@ import (
 //		}
 //		list <name> file <path>
 //		list <name> redis
+//		identities {
+//			country    <letters>
+//			buyer      name|email
+//			email_tags kept|ignored
+//		}
 //		ledger sqlite <file> | postgres <dsn> | off
 //		journal {
 //			keep <duration>
@@ -72,6 +77,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"journal":    {Usage: "journal { … }", Read: a.Journal.readCaddyfile},
 		"outbox":     {Usage: "outbox <url> { … }", Read: a.readOutbox},
 		"mirror":     {Usage: "mirror <url> { … }", Read: a.readMirror},
+		"identities": {Usage: "identities { … }", Read: a.readIdentities},
 		"list":       {Usage: "list <name> file <path>|redis", Read: a.readList, List: true},
 	})
 }

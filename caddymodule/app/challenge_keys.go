@@ -9,15 +9,15 @@ import (
 
 // ChallengeKeys are derived from the edges' signing keys: the first one makes tasks, all of
 // them verify. Before Start it returns a temporary key, whose tasks are not accepted later.
-func (a *App) ChallengeKeys() []challenge.Key {
+func (a *App) ChallengeKeys() []challenge.TaskKey {
 	if s := a.signing.Load(); s != nil {
 		return s.challenge
 	}
 	return ownChallengeKey()
 }
 
-var ownChallengeKey = sync.OnceValue(func() []challenge.Key {
+var ownChallengeKey = sync.OnceValue(func() []challenge.TaskKey {
 	var secret [32]byte
 	rand.Read(secret[:])
-	return []challenge.Key{challenge.NewKey(secret)}
+	return []challenge.TaskKey{challenge.NewKey(secret)}
 })

@@ -61,14 +61,14 @@ const (
 )
 
 // keep returns the configured bounds, with their defaults.
-func (j Journal) keep(withLedger bool) (ledger.Keep, error) {
+func (j Journal) keep(withLedger bool) (ledger.Retention, error) {
 	switch {
 	case j.Keep < 0 || j.Keep > 0 && time.Duration(j.Keep) < time.Minute:
-		return ledger.Keep{}, fmt.Errorf("journal: keep is %v: at least 1m, or leave it out", time.Duration(j.Keep))
+		return ledger.Retention{}, fmt.Errorf("journal: keep is %v: at least 1m, or leave it out", time.Duration(j.Keep))
 	case j.Most < 0 || j.Most > 0 && j.Most < journal.MinJournal:
-		return ledger.Keep{}, fmt.Errorf("journal: most is %d: at least %d, or leave it out", j.Most, journal.MinJournal)
+		return ledger.Retention{}, fmt.Errorf("journal: most is %d: at least %d, or leave it out", j.Most, journal.MinJournal)
 	}
-	k := ledger.Keep{For: time.Duration(j.Keep), Most: j.Most, Ledger: withLedger}
+	k := ledger.Retention{For: time.Duration(j.Keep), Most: j.Most, Ledger: withLedger}
 	if k.For == 0 {
 		k.For = defaultJournalKeep
 	}
@@ -85,7 +85,7 @@ func (j Journal) keep(withLedger bool) (ledger.Keep, error) {
 // journalService is what one configuration needs to trim the journals and to copy them to
 // its ledger and to the outbox's receiver.
 type journalService struct {
-	keep    ledger.Keep
+	keep    ledger.Retention
 	module  LedgerModule                  // nil: none
 	outbox  *outbox.Options               // nil: none
 	mirror  MirrorModule                  // nil: none
@@ -192,8 +192,8 @@ func startJournalWorker(b *journalService, d *edgeruntime.Runtime) (*journalWork
 	log := caddy.Log().Named("stockgate")
 	ctx, cancel := context.WithCancel(context.Background())
 	k.cancel = cancel
-	keeper := ledger.NewKeeper(d.Store.Journal(), d.Store, k.ledger, b.keep, log, meter.JournalService{})
-	k.loops.Go(func() { keeper.Run(ctx) })
+	trimmer := ledger.NewTrimmer(d.Store.Journal(), d.Store, k.ledger, b.keep, log, meter.JournalService{})
+	k.loops.Go(func() { trimmer.Run(ctx) })
 	if k.ledger != nil {
 		drainer := ledger.NewDrainer(d.Store.Journal(), d.Store, k.ledger, log, meter.JournalService{})
 		k.loops.Go(func() { drainer.Run(ctx) })

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/stockgate/stockgate/caddymodule/overviewcache"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
 const (
@@ -30,7 +31,7 @@ var metricsCacheOptions = overviewcache.Options{Most: unitSeries, Lines: true, Q
 type overviewCollector struct {
 	cache atomic.Pointer[overviewcache.Cache]
 
-	units, lost, balanced, oldest, unbacked, lead, atRisk, stopped, backlog, ready, degraded *prometheus.Desc
+	units, lost, open, balanced, oldest, unbacked, lead, atRisk, stopped, backlog, ready, degraded *prometheus.Desc
 
 	queue queueGauges
 }
@@ -43,6 +44,8 @@ func newOverviewCollector() *overviewCollector {
 			[]string{"sale", "sku", "region", "state"}, nil),
 		lost: prometheus.NewDesc("stockgate_sale_lost",
 			"Whether Redis had the sale and has it no more: 1 or 0. Restore it with `caddy stockgate rebuild`.", []string{"sale"}, nil),
+		open: prometheus.NewDesc("stockgate_sale_open",
+			"Whether the sale is open, in its window or not: 1 or 0. A paused, closed or lost sale is not.", []string{"sale"}, nil),
 		balanced: prometheus.NewDesc("stockgate_balanced",
 			"Whether stock = available + held + in_doubt + confirmed in every cell of the sale: 1 or 0. 0 for a sale that is lost.", []string{"sale"}, nil),
 		oldest: prometheus.NewDesc("stockgate_oldest_in_doubt_seconds",
@@ -67,7 +70,7 @@ func newOverviewCollector() *overviewCollector {
 
 // Describe sends the descriptions of the series.
 func (b *overviewCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range append(b.queue.all(), b.units, b.lost, b.balanced, b.oldest, b.unbacked, b.lead, b.atRisk, b.stopped, b.backlog, b.ready, b.degraded) {
+	for _, d := range append(b.queue.all(), b.units, b.lost, b.open, b.balanced, b.oldest, b.unbacked, b.lead, b.atRisk, b.stopped, b.backlog, b.ready, b.degraded) {
 		ch <- d
 	}
 }
@@ -99,6 +102,7 @@ func (b *overviewCollector) Collect(ch chan<- prometheus.Metric) {
 	var readers sync.WaitGroup
 	for listing := range d.Catalogue().All {
 		gauge(b.lost, truth(listing.Lost()), listing.Sale.ID)
+		gauge(b.open, truth(listing.Status == sale.Open), listing.Sale.ID)
 		if listing.Lost() { // its units are unknown: the last known ones would be wrong
 			gauge(b.balanced, 0, listing.Sale.ID)
 			continue

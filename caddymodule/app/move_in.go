@@ -20,7 +20,7 @@ type MoveInModule interface {
 // MoveInSource is a shop's Redis, as a sale file names its keys.
 type MoveInSource interface {
 	// Look reads everything once, and says what the sale would load.
-	Look(ctx context.Context) (*sale.MoveSeen, *sale.Moved, error)
+	Look(ctx context.Context) (*sale.MoveSeen, *sale.MovedStock, error)
 	// Each reads the purchases again, up to most at a time. It fails if they, or the stock, are not
 	// what Look has read.
 	Each(ctx context.Context, most int, give func([]sale.MovePurchase) error) error

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
@@ -35,6 +34,8 @@ type call struct {
 	cmd  *cobra.Command
 	args []string
 	wait time.Duration // for an answer; 0: callTimeout
+
+	config []byte // of --config, adapted; nil: not read yet
 }
 
 func (c *call) text(flag string) string {
@@ -88,7 +89,7 @@ type reply struct {
 
 // request sends a request to the admin endpoint, and makes sure that Stockgate answers.
 func (c *call) request(method, path string, body []byte) (*reply, error) {
-	address, err := caddycmd.DetermineAdminAPIAddress(c.text("address"), nil, c.text("config"), c.text("adapter"))
+	address, err := c.adminAddress()
 	if err != nil {
 		return nil, usageError{err}
 	}

@@ -55,6 +55,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				queueCommand(),
 				holdsCommand(),
 				reservationCommand(),
+				returnsCommand(),
 				tryCommand(),
 				listCommand(),
 				journalCommand(),
@@ -107,8 +108,28 @@ func group(cmd *cobra.Command, commands ...*cobra.Command) {
 		if len(args) == 0 {
 			return finish(cmd, usageError{fmt.Errorf("which command? There are %s; --help tells more", known)})
 		}
+		if meant := meantBy(cmd, args[0]); meant != "" {
+			return finish(cmd, usageError{fmt.Errorf("there is no command %q: did you mean `%s`? There are %s", args[0], meant, known)})
+		}
 		return finish(cmd, usageError{fmt.Errorf("there is no command %q; there are %s", args[0], known)})
 	}
+}
+
+// meantBy returns the command that a wrong name probably means: a similar one of the group, or one of that
+// name in a group below; empty: none.
+func meantBy(group *cobra.Command, name string) string {
+	group.SuggestionsMinimumDistance = 2
+	for _, similar := range group.SuggestionsFor(name) {
+		return group.CommandPath() + " " + similar
+	}
+	for _, c := range group.Commands() {
+		for _, below := range c.Commands() {
+			if below.Name() == name {
+				return below.CommandPath()
+			}
+		}
+	}
+	return ""
 }
 
 // action makes the RunE of a command that takes these arguments.

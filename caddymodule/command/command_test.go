@@ -10,6 +10,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/stockgate/stockgate/caddymodule/command"
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/postgres"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/sqlite"
 	_ "github.com/stockgate/stockgate/caddymodule/mirror"
@@ -17,7 +18,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 func init() { sitetest.BeCaddy() }
@@ -136,6 +136,9 @@ func TestCommandsExitStatus(t *testing.T) {
 
 		{nil, 2, "which command? There are sale, stock, queue, holds, reservation"},
 		{[]string{"sell"}, 2, `there is no command "sell"`},
+		{[]string{"sal"}, 2, "did you mean `caddy stockgate sale`?"},
+		{[]string{"open", "double11"}, 2, "did you mean `caddy stockgate sale open`?"},
+		{[]string{"sale", "aply", "x"}, 2, "did you mean `caddy stockgate sale apply`?"},
 		{[]string{"sale"}, 2, "which command?"},
 		{[]string{"sale", "destroy", "double11"}, 2, `there is no command "destroy"`},
 		{[]string{"sale", "open"}, 2, "it takes one argument: caddy stockgate sale open <sale>\n"},
@@ -197,9 +200,12 @@ func TestCommandsFindCaddy(t *testing.T) {
 		{"stock", "add", "-c", config, "double11", "plain", "-1"},
 		{"--config=" + config, "stock", "add", "double11", "plain", "-1"},
 	} {
-		if r := sitetest.Run(t, "", args...); r.Status != 0 {
+		if r := sitetest.Run(t, "", args...); r.Status != 0 || r.Errors != "" {
 			t.Errorf("%q: %+v", args, r)
 		}
+	}
+	if r := sitetest.Run(t, "", "sale", "list", "-c", s.File("broken", "example.com {\n")); r.Status != 2 || !strings.Contains(r.Errors, "cannot be adapted") {
+		t.Errorf("%+v", r)
 	}
 	if b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" || b.Cell("plain", "") != "98 98 0 0 0" {
 		t.Errorf("%+v", b)

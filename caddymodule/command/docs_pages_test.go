@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/test/redistest"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // aboutHolds runs what lists holds.
@@ -46,6 +46,8 @@ func runAPI(d *doc) {
 	}
 	d.shows(d.line("--confirm-from"))
 	d.all("caddy stockgate holds")
+	d.file("returns.csv", "ref,sku,quantity\nSO-1001,20002001,1\n")
+	d.all("caddy stockgate returns")
 }
 
 func runShop(d *doc) {
@@ -101,7 +103,7 @@ func runTry(d *doc) {
 func runJournal(d *doc) {
 	d.site("double11")
 	for _, c := range d.lines {
-		if strings.Contains(c.line, "tail") || strings.Contains(c.line, "--follow") {
+		if strings.Contains(c.line, "tail") && !strings.Contains(c.line, "--no-follow") || strings.Contains(c.line, " --follow") {
 			d.follow(c.line, "--from 1001 ", "")
 		}
 	}

@@ -7,7 +7,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/stockgate/stockgate/internal/test/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 )
 
 // byChance is a line of the result that counts the refusals of one reason, or says that the

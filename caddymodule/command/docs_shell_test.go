@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/test/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 )
 
 // doc is a page whose commands a test runs as they are printed.

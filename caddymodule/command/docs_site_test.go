@@ -13,11 +13,11 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 
 	_ "github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/ledger/sqlite"
 	"github.com/stockgate/stockgate/internal/shop"
 	"github.com/stockgate/stockgate/internal/test/redistest"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // durable is a redis-server as docs/install.md configures it: with another one the doctor finds

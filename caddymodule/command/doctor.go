@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"os"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/spf13/cobra"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
@@ -96,30 +94,9 @@ func plural(n int, of string) string {
 
 // examineConfig adapts a file, as `caddy adapt` does.
 func examineConfig(d *adminapi.Diagnosis, file, adapter string) {
-	text, err := os.ReadFile(file)
+	_, warnings, err := adapted(file, adapter)
 	if err != nil {
 		d.Add(adminapi.LevelError, "config", "%v", err)
-		return
-	}
-	if adapter == "" && !strings.HasSuffix(file, ".json") {
-		adapter = "caddyfile"
-	}
-	if adapter == "" {
-		if !json.Valid(text) {
-			d.Add(adminapi.LevelError, "config", "%s is no JSON", file)
-		} else {
-			d.Add(adminapi.LevelOK, "config", "%s is JSON", file)
-		}
-		return
-	}
-	a := caddyconfig.GetAdapter(adapter)
-	if a == nil {
-		d.Add(adminapi.LevelError, "config", "there is no config adapter %q in this Caddy", adapter)
-		return
-	}
-	_, warnings, err := a.Adapt(text, map[string]any{"filename": file})
-	if err != nil {
-		d.Add(adminapi.LevelError, "config", "%s cannot be adapted: %v", file, err)
 		return
 	}
 	d.Add(adminapi.LevelOK, "config", "%s can be adapted", file)

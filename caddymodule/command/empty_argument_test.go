@@ -3,7 +3,7 @@ package command_test
 import (
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/test/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 )
 
 // An empty argument, as of a variable that is not set, is a mistake in the command line, and

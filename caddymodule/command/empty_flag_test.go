@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/internal/test/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 )
 
 // A text flag that is given and empty, as of a variable that is not set, is a mistake in the

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/store/reservation"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 func TestCommandsResolveHolds(t *testing.T) {

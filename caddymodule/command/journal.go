@@ -44,17 +44,20 @@ has another epoch, and its numbers start over: --follow says so and goes on with
 	export.Flags().Int64("epoch", 0, "Epoch of the movements, where it is not the present one")
 	export.Flags().BoolP("follow", "f", false, "Go on with what happens from now on")
 	tail := &cobra.Command{
-		Use:   "tail <sale> [--lines <number>|--from <number>] [--format text|json]",
+		Use:   "tail <sale> [--lines <number>|--from <number>] [--no-follow] [--format text|json]",
 		Short: "Prints the newest movements, and those that come",
 		Long: `
 Prints a sale's newest movements, or those from --from, and then each one that comes,
-until it is interrupted: on a terminal one line for each, for a program one JSON object
-a line, as 'journal export' does. --format chooses.`,
+until it is interrupted; with --no-follow it ends with the newest. On a terminal it
+prints one line for each, for a program one JSON object a line, as 'journal export'
+does. --format chooses.`,
 		Example: `  $ caddy stockgate journal tail double11
+  $ caddy stockgate journal tail double11 --lines 20 --no-follow
   $ caddy stockgate journal tail double11 --lines 0 | my-order-system`,
 		RunE: action(tailJournal, "sale"),
 	}
 	tail.Flags().Int64P("lines", "n", 10, "How many of the newest are printed first")
+	tail.Flags().Bool("no-follow", false, "End with the newest")
 	tail.Flags().String("format", "", "text or json. Default: text on a terminal, otherwise json")
 	tail.Flags().Int64("from", 0, "Number of the first movement")
 	status := &cobra.Command{
@@ -94,7 +97,7 @@ func exportJournal(c *call) error {
 }
 
 func tailJournal(c *call) error {
-	p := &journalPrinter{call: c, after: c.number("from") - 1, follow: true}
+	p := &journalPrinter{call: c, after: c.number("from") - 1, follow: !c.flag("no-follow")}
 	switch lines := c.number("lines"); {
 	case c.cmd.Flags().Changed("from") && c.cmd.Flags().Changed("lines"):
 		return usageError{errors.New("--from and --lines exclude each other")}
@@ -280,6 +283,6 @@ func readable(movement []byte) ([]byte, error) {
 	if m.Was != "" && m.Was != m.Kind {
 		kind = m.Was + " → " + m.Kind
 	}
-	line := fmt.Sprintf("%6d  %s  %-20s  %-36s  %s  %s", m.Seq, m.Time.Local().Format("2006-01-02 15:04:05.000"), kind, m.ID, strings.Join(units, " "), m.Cause)
+	line := fmt.Sprintf("%6d  %s  %-20s  %-36s  %s  %s", m.Seq, m.Time.Local().Format("2006-01-02 15:04:05.000 -0700"), kind, m.ID, strings.Join(units, " "), m.Cause)
 	return []byte(strings.TrimRight(line, " ") + "\n"), nil
 }

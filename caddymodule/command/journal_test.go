@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/ledger/sqlite"
 	"github.com/stockgate/stockgate/internal/sale"
@@ -18,7 +19,6 @@ import (
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/test/ledgertest"
 	"github.com/stockgate/stockgate/internal/test/redistest"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // entries reads what a command has printed.
@@ -184,6 +184,9 @@ func TestTailFollows(t *testing.T) {
 	head := sitetest.Do[map[string]any](s, "GET", "/stockgate/sales/double11/journal", "")
 	last := int64(head["last"].(float64))
 	tail, all := follow(t, s, "journal", "tail", "double11", "-n", "2"), follow(t, s, "journal", "export", "double11", "--follow", "--json")
+	if ended := entries(t, s.OK("journal", "tail", "double11", "-n", "1", "--no-follow")); len(ended) != 1 || ended[0].Seq != last {
+		t.Errorf("what ends: %+v", ended)
+	}
 	for want := last - 1; want <= last; want++ {
 		if e := tail.next(); e.Seq != want || e.Sale != "double11" {
 			t.Errorf("%+v, want number %d", e, want)

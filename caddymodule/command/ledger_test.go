@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/test/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 )
 
 // The tables of each ledger can be printed without a running Caddy.

@@ -31,8 +31,8 @@ func listCommand() *cobra.Command {
 			Use: word + " <name> <entry...>", Short: short,
 			Long: "\n" + long + `
 
-An entry is an IP or a prefix, a value of a kind (buyer:…, phone:…, device:…,
-address:…), or a value alone. All edges follow the change within a second.`,
+An entry is an IP or a prefix, a value of a kind (buyer:…, phone:…, email:…,
+device:…, address:…), or a value alone. All edges follow the change within a second.`,
 			Example: "  $ caddy stockgate list " + word + " vips buyer:alice phone:13800138000\n" +
 				"  $ caddy stockgate list " + word + " bad 192.0.2.0/24 2001:db8::/32",
 		}

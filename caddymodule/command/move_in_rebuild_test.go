@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/ledger/sqlite"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // A sale that moved in and that Redis has lost since is restored with what was bought before it: stock

@@ -12,8 +12,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/test/redistest"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // homeMade is a shop's own script, as such scripts are published, with the keys that it keeps.

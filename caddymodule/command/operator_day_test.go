@@ -5,14 +5,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // A command believes only Stockgate: another server that answers 200 with JSON has changed
@@ -76,6 +75,9 @@ func TestSaleShowAndWarnings(t *testing.T) {
 			t.Errorf("it does not say %q:\n%s", want, out)
 		}
 	}
+	if out := s.OK("sale", "list"); !strings.Contains(out, "2020-11-11 00:00:00 +0800  2090-11-12 00:00:00 +0800") {
+		t.Errorf("the list has another time zone:\n%s", out)
+	}
 	unzoned := strings.Replace(strings.Replace(zonedSale, "timezone: Asia/Shanghai\n", "", 1), "double11", "other", 1)
 	if out := s.OK("sale", "apply", s.File("unzoned.yaml", unzoned)); !strings.Contains(out, "warning: the window is written with the offset +08:00 and the sale has no timezone") || !strings.Contains(out, "which is 08:00 there") {
 		t.Errorf("no warning about the time zone: %s", out)
@@ -112,16 +114,7 @@ func TestTerminalAsks(t *testing.T) {
 	s.OpenSale()
 	typed := func(answer string, args ...string) string {
 		t.Helper()
-		self, err := os.Executable()
-		if err != nil {
-			t.Fatal(err)
-		}
-		line := self + " stockgate " + strings.Join(append(args, "--address", s.AdminAddress()), " ")
-		cmd := exec.CommandContext(t.Context(), "script", "-qec", line, "/dev/null") // gives it a terminal
-		cmd.Env = append(os.Environ(), sitetest.BeCaddyEnv+"=1", "HOME="+t.TempDir())
-		cmd.Stdin = strings.NewReader(answer + "\n")
-		out, _ := cmd.CombinedOutput()
-		return string(out)
+		return answerOnTerminal(t, s, answer, args...)
 	}
 	status := func() string {
 		return sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "").Status

@@ -144,14 +144,13 @@ func (l *orderList) add(name string, line int) error {
 }
 
 // addUnits adds the units in a line of the file to those of its order. sku is empty where the file
-// has no column with the item. Some shops write 2 as 2.0000.
+// has no column with the item.
 func (l *orderList) addUnits(name, quantity, sku string, line int) error {
 	if name == "" {
 		return nil
 	}
-	whole, fraction, _ := strings.Cut(quantity, ".")
-	n, err := strconv.ParseInt(whole, 10, 64)
-	if err != nil || n < 0 || n > sale.MaxUnits || strings.Trim(fraction, "0") != "" {
+	n, err := wholeUnits(quantity)
+	if err != nil {
 		return fmt.Errorf("%s:%d: %.40q is no number of units: a whole number from 0, or name another column with --quantity", l.file, line, quantity)
 	}
 	if l.units == nil {
@@ -162,6 +161,18 @@ func (l *orderList) addUnits(name, quantity, sku string, line int) error {
 	}
 	l.units[name][sku] += n
 	return nil
+}
+
+var errUnits = errors.New("no number of units")
+
+// wholeUnits reads a number of units. Some shops write 2 as 2.0000.
+func wholeUnits(text string) (int64, error) {
+	whole, fraction, _ := strings.Cut(text, ".")
+	n, err := strconv.ParseInt(whole, 10, 64)
+	if err != nil || n < 0 || n > sale.MaxUnits || strings.Trim(fraction, "0") != "" {
+		return 0, errUnits
+	}
+	return n, nil
 }
 
 // readCSV reads rows: one for each order, or one for each item of an order.

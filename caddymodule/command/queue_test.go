@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // has checks what a command prints.

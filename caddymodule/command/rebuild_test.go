@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/ledger/sqlite"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // A sale that Redis has lost is restored by one command, and what it may not do is said.
@@ -58,7 +58,11 @@ func TestCommandRebuild(t *testing.T) {
 	says(0, "Sale double11 is paused.", "rebuild", "double11", "--from", "ledger")
 	again := []string{"rebuild", "double11", "--from", "ledger", "--force", "--json"}
 	lost := at.Epoch
-	follows(func() bool { return at.Epoch != lost }) // what the rebuild before it has made
+	journal := sitetest.NewShopper(t, server).Journal()
+	follows(func() bool { // all that the rebuild before it has made: the next one must not meet a ledger that moves
+		head, err := journal.Head(t.Context(), "double11")
+		return err == nil && at.Epoch != lost && at.Epoch == head.Epoch && at.Seq == head.Last
+	})
 	r := s.Run(again...)
 	if r.Status != 0 || !strings.Contains(r.Out, `"found":"everything"`) {
 		t.Errorf("%q: %d\n%s%s", again, r.Status, r.Out, r.Errors)

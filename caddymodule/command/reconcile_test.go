@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/ledger/recovery"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // An operator reads what differs and repairs it; the exit status reports whether differences

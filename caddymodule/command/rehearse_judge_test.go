@@ -3,7 +3,7 @@ package command_test
 import (
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/test/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 )
 
 // With --judge-only there is no crowd: what would describe one is a mistake, and is named.

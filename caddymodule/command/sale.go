@@ -19,7 +19,7 @@ import (
 func saleCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "sale <command>", Short: "Loads, shows, opens, pauses and closes sales"}
 	apply := &cobra.Command{
-		Use:   "apply <file> [--dry-run] [--force] [--new]",
+		Use:   "apply <file> [--dry-run] [--force] [--new] [--yes]",
 		Short: "Loads a sale from a file, or what the file changes",
 		Long: `
 Loads a sale from a YAML or JSON file; - is the standard input. The file is
@@ -36,6 +36,10 @@ opens or closes the sale: that is done by 'sale open' and 'sale close'.
 	  - {per: buyer, every: sale, max: 2, count: units}
 
 Once a sale is open, a new kind of limit needs --force: it counts from 0.
+
+A change of an open sale that is probably a slip of the pen, such as ten times the stock,
+a start that moves into the future or a limit that is gone, is asked about on a terminal;
+in a script it needs --yes.
 
 A sale that Redis has lost is refused: its file would sell again what is sold.
 'caddy stockgate rebuild' restores it from the ledger. With --new it starts over
@@ -65,6 +69,7 @@ understands. See docs/moving-in.md.`,
 	apply.Flags().Bool("dry-run", false, "Only say what would change")
 	apply.Flags().Bool("force", false, "Allow a new kind of limit on an open sale")
 	apply.Flags().Bool("new", false, "Load a sale that Redis has lost as a new one")
+	apply.Flags().BoolP("yes", "y", false, "Do not ask before a change of an open sale that is unusual")
 
 	closing := &cobra.Command{
 		Use: "close <sale> [--drop-queue] [--export <file>] [--yes]", Short: "Closes a sale for good",
@@ -139,7 +144,7 @@ func listSales(c *call) error {
 			t.row(s.ID, string(s.Status), "", "", yesNo(false))
 			continue
 		}
-		t.row(s.ID, string(s.Status), adminapi.LocalTime(s.StartsAt), adminapi.LocalTime(s.EndsAt), yesNo(s.Balanced))
+		t.row(s.ID, string(s.Status), adminapi.SaleTime(s.StartsAt, s.Timezone), adminapi.SaleTime(s.EndsAt, s.Timezone), yesNo(s.Balanced))
 	}
 	return t.print()
 }
@@ -152,7 +157,7 @@ func showSale(c *call) error {
 	if err := c.ask(http.MethodGet, "sales/"+segment(c.args[0]), nil, &b); err != nil {
 		return err
 	}
-	c.printf("%s is %s, from %s to %s (%s)\n", c.paint(terminal.Strong, b.ID), c.paint(statusStyles[b.Status], string(b.Status)), timeIn(b.StartsAt, b.Timezone), timeIn(b.EndsAt, b.Timezone), cmp.Or(b.Timezone, "UTC"))
+	c.printf("%s is %s, from %s to %s (%s)\n", c.paint(terminal.Strong, b.ID), c.paint(statusStyles[b.Status], string(b.Status)), adminapi.SaleTime(b.StartsAt, b.Timezone), adminapi.SaleTime(b.EndsAt, b.Timezone), cmp.Or(b.Timezone, "UTC"))
 	for _, l := range b.Limits {
 		note := ""
 		if l.Shadow {
@@ -164,7 +169,7 @@ func showSale(c *call) error {
 		c.printf("%s", c.paint(terminal.Bad, "THE BOOKS DO NOT BALANCE: stock is not available + held + in doubt + confirmed\n"))
 	}
 	if !b.OldestInDoubt.IsZero() {
-		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("in doubt since %s: see 'caddy stockgate holds %s'\n", adminapi.LocalTime(b.OldestInDoubt), b.ID)))
+		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("in doubt since %s: see 'caddy stockgate holds %s'\n", adminapi.SaleTime(b.OldestInDoubt, b.Timezone), b.ID)))
 	}
 	if b.UnitsAtRisk > 0 {
 		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("%d units are at risk, the oldest for %v: a failover now would lose them\n", b.UnitsAtRisk, time.Duration(b.AtRiskMs)*time.Millisecond)))
@@ -257,15 +262,6 @@ func unfenceSale(c *call) error {
 	}
 	c.printf("%s is sold again, without what redis has lost: compare it with the shop by 'caddy stockgate reconcile %s'\n", u.ID, u.ID)
 	return nil
-}
-
-// timeIn formats a time in a sale's time zone; without one, in UTC.
-func timeIn(t time.Time, zone string) string {
-	location, err := time.LoadLocation(zone) // "" is UTC
-	if err != nil {
-		location = time.UTC
-	}
-	return t.In(location).Format("2006-01-02 15:04:05 -0700")
 }
 
 func decimal(units int64) string { return strconv.FormatInt(units, 10) }

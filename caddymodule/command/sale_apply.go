@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 )
@@ -49,7 +52,10 @@ func applyFile(c *call) error {
 		}
 	}
 	path := "sales/" + segment(next.ID) + "?" + query.Encode()
-	var applied reservation.Applied
+	if err := c.agreeToSurprises(next.ID, query, file); err != nil {
+		return err
+	}
+	applied := adminapi.AppliedSale{Applied: new(reservation.Applied)}
 	if move.pending(next) && !c.flag("dry-run") {
 		if _, err := c.fetch(http.MethodPut, path, file, &applied); err != nil {
 			return err
@@ -59,21 +65,59 @@ func applyFile(c *call) error {
 		if file, err = move.enter(next); err != nil {
 			return err
 		}
-		applied = reservation.Applied{}
+		applied = adminapi.AppliedSale{Applied: new(reservation.Applied)}
 	}
-	if err := c.ask(http.MethodPut, path, file, &applied); err != nil {
+	raw, err := c.fetch(http.MethodPut, path, file, &applied)
+	if c.flag("json") {
+		_, _ = c.cmd.OutOrStdout().Write(raw)
+	}
+	if err != nil {
+		c.printRefused(raw)
 		return err
 	}
 	c.printApplied(&applied)
 	return nil
 }
 
+// printRefused prints what a dry run would have changed that is refused.
+func (c *call) printRefused(raw []byte) {
+	var refused struct {
+		Changes []string `json:"changes"`
+	}
+	if json.Unmarshal(raw, &refused) != nil || len(refused.Changes) == 0 {
+		return
+	}
+	for _, change := range refused.Changes {
+		c.printf("%s\n", change)
+	}
+	c.printf("dry run: nothing was changed, and this change would be refused\n")
+}
+
+// agreeToSurprises asks before a change of an open sale that its operator may not mean: on a terminal; elsewhere
+// it needs --yes.
+func (c *call) agreeToSurprises(id string, query url.Values, file []byte) error {
+	if c.flag("dry-run") || c.flag("yes") {
+		return nil
+	}
+	trial := maps.Clone(query)
+	trial.Set("dry_run", "1")
+	would := adminapi.AppliedSale{Applied: new(reservation.Applied)}
+	if _, err := c.fetch(http.MethodPut, "sales/"+segment(id)+"?"+trial.Encode(), file, &would); err != nil || len(would.Surprises) == 0 {
+		return err
+	}
+	what := id + " is open, and with this file " + strings.Join(would.Surprises, "; ") + "."
+	if !c.onTerminal() {
+		return usageError{errors.New(what + " Nothing was changed: give --yes if you mean it")}
+	}
+	return c.agreed(id, what)
+}
+
 // printApplied prints what an apply has changed.
-func (c *call) printApplied(applied *reservation.Applied) {
+func (c *call) printApplied(applied *adminapi.AppliedSale) {
 	for _, change := range applied.Changes {
 		c.printf("%s\n", change)
 	}
-	for _, warning := range applied.Warnings {
+	for _, warning := range slices.Concat(applied.Surprises, applied.Warnings) {
 		c.printf("warning: %s\n", warning)
 	}
 	if applied.DryRun {

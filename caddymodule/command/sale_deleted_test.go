@@ -8,10 +8,10 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/ledger/sqlite"
 	"github.com/stockgate/stockgate/internal/store/journal"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // A sale that was deleted on purpose is loaded again without --new, although the ledger has it.

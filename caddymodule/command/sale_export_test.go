@@ -8,12 +8,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/ledger/sqlite"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/journal"
 	"github.com/stockgate/stockgate/internal/store/reservation"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // withoutTime takes the column "at" out of a tally.

@@ -119,5 +119,8 @@ func addStock(c *call) error {
 		name += " in " + changed.Region
 	}
 	c.printf("%s has %d units after %+d (id %s)\n", name, changed.Stock, changed.Delta, changed.ID)
+	for _, warning := range changed.Warnings {
+		c.printf("warning: %s\n", warning)
+	}
 	return nil
 }

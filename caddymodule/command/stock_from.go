@@ -133,7 +133,7 @@ func (m *moving) close() {
 
 // ask says what the keys of a file say. They are read once: a sale that has taken them over
 // keeps the stock that it has loaded then.
-func (m *moving) ask(from sale.MoveFrom) (*sale.Moved, error) {
+func (m *moving) ask(from sale.MoveFrom) (*sale.MovedStock, error) {
 	m.from = from
 	r, err := m.c.request(http.MethodGet, "sales/"+segment(from.Sale), nil)
 	if err != nil {
@@ -176,8 +176,8 @@ func (m *moving) ask(from sale.MoveFrom) (*sale.Moved, error) {
 }
 
 // keep is the stock that the sale has loaded when it took it over.
-func (m *moving) keep(was *adminapi.SaleMovedIn) (*sale.Moved, error) {
-	moved := &sale.Moved{Stock: make(map[string]int64, len(m.from.Counted)), In: was.MovedIn}
+func (m *moving) keep(was *adminapi.SaleMovedIn) (*sale.MovedStock, error) {
+	moved := &sale.MovedStock{Stock: make(map[string]int64, len(m.from.Counted)), In: was.MovedIn}
 	for _, sku := range m.from.Counted {
 		units, ok := was.Loaded[sku]
 		if !ok {

@@ -10,8 +10,8 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/test/pgtest"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // shopDatabase is a shop's own database with a table of what it gives to campaigns.

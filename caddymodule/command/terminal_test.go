@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/test/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 )
 
 const escape = "\x1b["
@@ -25,6 +25,21 @@ func onTerminal(t *testing.T, env []string, args ...string) string {
 	if err != nil {
 		t.Fatalf("%q: %v\n%s", args, err, out)
 	}
+	return string(out)
+}
+
+// answerOnTerminal runs a command on a terminal, on which a line is typed.
+func answerOnTerminal(t *testing.T, s *sitetest.Site, line string, args ...string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args = append([]string{self, "stockgate", "--address", s.AdminAddress()}, args...)
+	cmd := exec.CommandContext(t.Context(), "script", "-qec", strings.Join(args, " "), "/dev/null")
+	cmd.Env = append(os.Environ(), sitetest.BeCaddyEnv+"=1", "TERM=xterm", "HOME="+t.TempDir())
+	cmd.Stdin = strings.NewReader(line + "\n")
+	out, _ := cmd.CombinedOutput() // it fails where the command does
 	return string(out)
 }
 

@@ -150,7 +150,7 @@ func status(got *adminapi.TryAnswer) string {
 }
 
 // refusalText formats a refusal in one line.
-func refusalText(no *refuse.Problem) string {
+func refusalText(no *refuse.ProblemDocument) string {
 	text := fmt.Sprintf("%d %s: %s", no.Status, no.Reason, no.Title)
 	if no.Detail != "" {
 		text += " " + no.Detail

@@ -33,10 +33,11 @@ const grace = 10 * time.Second
 // share it, so that a reload changes nothing for attempts in flight.
 type Runtime struct {
 	*edge.Edge
-	inFlight inFlightCounter
-	queue    *queue.Queue
-	embedded bool
-	log      *zap.Logger
+	inFlight   inFlightCounter
+	queue      *queue.Queue
+	identities identityRules
+	embedded   bool
+	log        *zap.Logger
 }
 
 // edgeRuntimes is the pool that configurations share during a reload.
@@ -60,7 +61,7 @@ type Options struct {
 
 // Open takes the edge runtime with these options from the pool, or starts it.
 func Open(a *Options) (key string, d *Runtime, err error) {
-	keys := make([]shard.Key, len(a.Keys))
+	keys := make([]shard.SigningKey, len(a.Keys))
 	hash := sha256.New()
 	for _, o := range []*shard.Options{&a.Redis, a.Rates} {
 		if o != nil {
@@ -71,7 +72,7 @@ func Open(a *Options) (key string, d *Runtime, err error) {
 	fmt.Fprintln(hash, a.AtRisk)
 	for i, k := range a.Keys {
 		jwk, _ := k.PublicJWK()
-		keys[i] = shard.Key{KID: k.KID(), JWK: string(jwk), Seal: [32]byte(k.Derive("stockgate identity secret"))}
+		keys[i] = shard.SigningKey{KID: k.KID(), JWK: string(jwk), Seal: [32]byte(k.Derive("stockgate identity secret"))}
 		fmt.Fprintln(hash, k.KID())
 	}
 	key = hex.EncodeToString(hash.Sum(nil))
@@ -90,7 +91,7 @@ func Close(key string) error {
 	return err
 }
 
-func start(a *Options, keys []shard.Key) (*Runtime, error) {
+func start(a *Options, keys []shard.SigningKey) (*Runtime, error) {
 	o := a.Redis
 	if a.Embedded {
 		v, _, err := embeddedServers.LoadOrNew(embeddedKey, func() (caddy.Destructor, error) {
@@ -117,7 +118,7 @@ func start(a *Options, keys []shard.Key) (*Runtime, error) {
 		return nil, errors.Join(err, store.Close())
 	}
 	d := &Runtime{
-		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.Log, Metrics: meter.Edge{}, Rates: rates, AtRisk: a.AtRisk, CheckEvery: timing.CheckRedis.Now(), Silence: timing.Silence.Now}),
+		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.Log, Metrics: meter.EdgeEvents{}, Rates: rates, AtRisk: a.AtRisk, CheckEvery: timing.CheckRedis.Now(), Silence: timing.Silence.Now}),
 		embedded: a.Embedded, log: a.Log,
 	}
 	d.queue = queue.New(queue.Options{Store: store, Edge: d.Leases().ID(), Secret: d.Secret, Sales: d.saleIDs, Abandoned: d.Abandoned, Kept: d.Leases().Kept, Lease: timing.Turn.Now(), Log: a.Log})

@@ -18,20 +18,20 @@ import (
 
 // record writes a refusal to the access log, if its gate wants lines and chance chooses this one.
 // answer is given as HTTP/1.1. The request began at that time.
-func (p *Plan) record(f *fastpath.Request, j *gate.Judge, answer []byte, status int, began time.Time) {
+func (p *RoutePlan) record(f *fastpath.Request, j *gate.Judge, answer []byte, status int, began time.Time) {
 	share := j.FastLogged()
 	if p.access == nil || !share.Draw() {
 		return
 	}
 	header, body := readAnswer(answer)
-	p.access.Write(p.whole(f), &accesslog.Answer{
+	p.access.Write(p.whole(f), &accesslog.Response{
 		Status: status, Header: header, Size: len(body), Read: len(f.Body), Duration: time.Since(began),
 	}, share)
 }
 
 // whole is a request as Caddy's server would have prepared it, with all its headers. Nothing of it
 // lies in the connection's buffer.
-func (p *Plan) whole(f *fastpath.Request) *http.Request {
+func (p *RoutePlan) whole(f *fastpath.Request) *http.Request {
 	target := strings.Clone(f.Target)
 	u, err := url.ParseRequestURI(target)
 	if err != nil {

@@ -43,7 +43,7 @@ func altSvc(s *caddyhttp.Server) (field []byte, known bool) {
 }
 
 // announce inserts the announcement of HTTP/3 into an answer, whose status line is at from.
-func (p *Plan) announce(out []byte, from int) []byte {
+func (p *RoutePlan) announce(out []byte, from int) []byte {
 	if len(p.altSvc) == 0 {
 		return out
 	}

@@ -17,7 +17,7 @@ import (
 )
 
 // Concerns reports whether a request leads to a gate whose refusals are written here.
-func (p *Plan) Concerns(f *fastpath.Request) (concerns bool) {
+func (p *RoutePlan) Concerns(f *fastpath.Request) (concerns bool) {
 	defer func() {
 		if fault := recover(); fault != nil {
 			logPanic(fault)
@@ -60,7 +60,7 @@ func isServerName(f *fastpath.Request) bool {
 
 // readsQuery reports whether a query may change what a guard refuses. The route cache knows
 // paths only.
-func (p *Plan) readsQuery(query string) bool {
+func (p *RoutePlan) readsQuery(query string) bool {
 	if strings.IndexByte(query, '#') >= 0 || attempt.OverridesMethod(nil, query) {
 		return true
 	}
@@ -69,7 +69,7 @@ func (p *Plan) readsQuery(query string) bool {
 
 // matchesQueries reports whether a query may decide where a request leads. The route cache knows
 // paths only.
-func (p *Plan) matchesQueries() bool {
+func (p *RoutePlan) matchesQueries() bool {
 	return slices.ContainsFunc(p.judges, func(j *gate.Judge) bool { return j.Routes().MatchesQueries() }) ||
 		slices.ContainsFunc(p.guards, func(g *guard.Guard) bool { return g.Routes().MatchesQueries() })
 }
@@ -77,7 +77,7 @@ func (p *Plan) matchesQueries() bool {
 // Judge refuses a request for its gate, if the gate would refuse it. Where too many attempts wait
 // for Redis, the connection waits until there is room. A request at which a module panics is left to
 // Caddy, as any that is not refused.
-func (p *Plan) Judge(out []byte, f *fastpath.Request) (answer []byte, ok bool) {
+func (p *RoutePlan) Judge(out []byte, f *fastpath.Request) (answer []byte, ok bool) {
 	m := f.Memo.(*memo)
 	defer func() {
 		m.room = gate.NotAwaited
@@ -103,7 +103,7 @@ func logPanic(fault any) {
 }
 
 // judge judges a request. With a crowd it is to be judged again.
-func (p *Plan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, bool, *gate.Crowd) {
+func (p *RoutePlan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, bool, *gate.Crowd) {
 	k := m.k
 	j := k.destination.judge
 	s := takeScratch()

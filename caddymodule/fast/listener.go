@@ -38,7 +38,7 @@ type Listener struct {
 	server *caddyhttp.Server
 	access *accesslog.Log
 	fast   fastpath.Server
-	plan   *Plan // nil: there is nothing to answer
+	plan   *RoutePlan // nil: there is nothing to answer
 	once   sync.Once
 }
 

@@ -15,9 +15,9 @@ import (
 	"github.com/stockgate/stockgate/filters/attempt"
 )
 
-// Plan is a server's routes as far as they decide which gate a request reaches, and
+// RoutePlan is a server's routes as far as they decide which gate a request reaches, and
 // which handlers come before it. Matchers are Caddy's own objects, evaluated in Caddy's order.
-type Plan struct {
+type RoutePlan struct {
 	server *caddyhttp.Server
 	steps  []planStep
 	judges []*gate.Judge // those of gates and checks that can be reached
@@ -51,8 +51,8 @@ type planAct struct {
 }
 
 // Compile compiles the routes of a server that is ready to start.
-func Compile(s *caddyhttp.Server) *Plan {
-	p := &Plan{server: s, strictSNI: s.StrictSNIHost != nil && *s.StrictSNIHost}
+func Compile(s *caddyhttp.Server) *RoutePlan {
+	p := &RoutePlan{server: s, strictSNI: s.StrictSNIHost != nil && *s.StrictSNIHost}
 	p.altSvc, _ = altSvc(s)
 	p.steps = p.compile(s.Routes, nil)
 	p.reach(p.steps, blocksNone)
@@ -60,7 +60,7 @@ func Compile(s *caddyhttp.Server) *Plan {
 }
 
 // compile compiles routes. invoked are the named routes around them.
-func (p *Plan) compile(routes caddyhttp.RouteList, invoked []string) []planStep {
+func (p *RoutePlan) compile(routes caddyhttp.RouteList, invoked []string) []planStep {
 	steps := make([]planStep, 0, len(routes))
 	for i := range routes {
 		r := &routes[i]
@@ -77,7 +77,7 @@ func (p *Plan) compile(routes caddyhttp.RouteList, invoked []string) []planStep 
 }
 
 // act compiles a handler. false: it changes nothing that a fast refusal depends on.
-func (p *Plan) act(h caddyhttp.MiddlewareHandler, invoked []string) (planAct, bool) {
+func (p *RoutePlan) act(h caddyhttp.MiddlewareHandler, invoked []string) (planAct, bool) {
 	switch h := h.(type) {
 	case *guard.Guard:
 		p.guards = append(p.guards, h)
@@ -135,7 +135,7 @@ const (
 // reach notes the gates that requests can reach. before is what stands before these routes.
 // It returns what stands before the routes that follow, for a request that every route
 // without a matcher has handled.
-func (p *Plan) reach(steps []planStep, before int) int {
+func (p *RoutePlan) reach(steps []planStep, before int) int {
 	for i := range steps {
 		s := &steps[i]
 		if s.opaque != "" {
@@ -174,10 +174,10 @@ func (s *planStep) blocks() int {
 }
 
 // Reaches reports whether requests can reach a gate, so that its refusals may be written here.
-func (p *Plan) Reaches(j *gate.Judge) bool { return slices.Contains(p.judges, j) }
+func (p *RoutePlan) Reaches(j *gate.Judge) bool { return slices.Contains(p.judges, j) }
 
 // Obstacle says what stands before a gate that Reaches does not report.
-func (p *Plan) Obstacle(j *gate.Judge) string {
+func (p *RoutePlan) Obstacle(j *gate.Judge) string {
 	var before []string
 	var look func(steps []planStep) bool
 	look = func(steps []planStep) bool {

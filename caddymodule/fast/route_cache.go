@@ -39,7 +39,7 @@ func (k *cachedRoute) is(method, host, path string) bool {
 }
 
 // wayOf finds where a request leads; nil: to the HTTP server. byQuery: that may depend on its query.
-func (p *Plan) wayOf(f *fastpath.Request, path string, byQuery bool) *cachedRoute {
+func (p *RoutePlan) wayOf(f *fastpath.Request, path string, byQuery bool) *cachedRoute {
 	place := p.known.place(f.Method, f.Host, path)
 	if k := place.Load(); k != nil && !byQuery && k.is(f.Method, f.Host, path) {
 		if k.destination.judge == nil {
@@ -78,7 +78,7 @@ func (p *Plan) wayOf(f *fastpath.Request, path string, byQuery bool) *cachedRout
 
 // suits reports whether Caddy's server passes a request to the routes unchanged. Requests
 // that it answers itself, and those that gates let pass, are left to it.
-func (p *Plan) suits(method, host, path string) bool {
+func (p *RoutePlan) suits(method, host, path string) bool {
 	return len(method) <= 32 && method != http.MethodOptions && strings.Trim(host, ".") != "" &&
 		!strings.HasPrefix(host, ".") && !strings.HasPrefix(host, ":") && !strings.HasPrefix(path, "/.well-known/")
 }

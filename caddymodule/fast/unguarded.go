@@ -4,7 +4,7 @@ import "github.com/stockgate/stockgate/caddymodule/gate"
 
 // IsBare reports whether a request can reach a gate without passing a guard. seen says
 // whether the gate is in the routes that are known here.
-func (p *Plan) IsBare(j *gate.Judge) (bare, seen bool) {
+func (p *RoutePlan) IsBare(j *gate.Judge) (bare, seen bool) {
 	all := make(map[*gate.Judge]bool)
 	unguarded(p.steps, false, all)
 	bare, seen = all[j]

@@ -2,23 +2,22 @@ package forward
 
 import (
 	"bufio"
+	"cmp"
 	"io"
 	"net"
 	"net/http"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-)
 
-// HoldBack is the number of bytes of the shop's answer that the edge keeps from the client
-// until the outcome is decided.
-const HoldBack = 64 << 10
+	"github.com/stockgate/stockgate/filters/outcome"
+)
 
 // onePiece is the number of bytes written to a client at once.
 const onePiece = 32 << 10
 
-// answer stands between the shop and the client. Up to HoldBack bytes, the client gets
+// heldAnswer stands between the shop and the client. Up to MaxAnswer bytes, the client gets
 // nothing of the shop's answer before the outcome is decided and Redis knows it.
-type answer struct {
+type heldAnswer struct {
 	*caddyhttp.ResponseWriterWrapper
 	// flight decides from what has arrived of the answer, until it needs no more.
 	flight *Forwarding
@@ -35,7 +34,7 @@ type answer struct {
 }
 
 // WriteHeader takes the status. It decides most outcomes.
-func (a *answer) WriteHeader(status int) {
+func (a *heldAnswer) WriteHeader(status int) {
 	if status < 200 {
 		// An interim answer says nothing about the order, and a client that does not read it
 		// would keep the attempt's in-flight slot. 101 is no answer here: no upgrade was
@@ -55,7 +54,7 @@ func (a *answer) WriteHeader(status int) {
 }
 
 // begin writes the head. A final answer is written only after the forwarding has ended.
-func (a *answer) begin() {
+func (a *heldAnswer) begin() {
 	if a.flight.PutOff != nil {
 		return
 	}
@@ -65,7 +64,7 @@ func (a *answer) begin() {
 
 // send writes to the client in pieces, so that a slow client that makes progress does not
 // count as stalled.
-func (a *answer) send(p []byte) (n int, err error) {
+func (a *heldAnswer) send(p []byte) (n int, err error) {
 	if a.flight.PutOff != nil {
 		return len(p), nil
 	}
@@ -82,13 +81,13 @@ func (a *answer) send(p []byte) (n int, err error) {
 }
 
 // ask calls decide for the first time, with the head alone.
-func (a *answer) ask() bool {
+func (a *heldAnswer) ask() bool {
 	a.asked = true
 	return a.flight.decide(a.status, nil, false, false)
 }
 
 // Write keeps back what must not reach the client yet.
-func (a *answer) Write(p []byte) (int, error) {
+func (a *heldAnswer) Write(p []byte) (int, error) {
 	if a.status == 0 {
 		a.WriteHeader(http.StatusOK)
 	}
@@ -102,7 +101,7 @@ func (a *answer) Write(p []byte) (int, error) {
 		}
 		return a.send(p)
 	}
-	if len(a.kept)+len(p) <= HoldBack {
+	if len(a.kept)+len(p) <= cmp.Or(a.flight.MaxAnswer, outcome.DefaultMaxBody) {
 		a.kept = append(a.kept, p...)
 		return len(p), nil
 	}
@@ -114,7 +113,7 @@ func (a *answer) Write(p []byte) (int, error) {
 }
 
 // ReadFrom copies through Write: the server's own ReadFrom would hide the progress.
-func (a *answer) ReadFrom(r io.Reader) (int64, error) {
+func (a *heldAnswer) ReadFrom(r io.Reader) (int64, error) {
 	if a.status == 0 {
 		a.WriteHeader(http.StatusOK)
 	}
@@ -122,7 +121,7 @@ func (a *answer) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // FlushError flushes what may reach the client; what is held back stays.
-func (a *answer) FlushError() error {
+func (a *heldAnswer) FlushError() error {
 	if a.keeping || a.status == 0 {
 		return nil
 	}
@@ -133,16 +132,16 @@ func (a *answer) FlushError() error {
 }
 
 // Flush is FlushError without the error.
-func (a *answer) Flush() { _ = a.FlushError() }
+func (a *heldAnswer) Flush() { _ = a.FlushError() }
 
 // Hijack is refused: no gate would see what a client sends to the shop through a tunnel.
-func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (a *heldAnswer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return nil, nil, http.ErrNotSupported
 }
 
 // finish is called when the handlers behind the gate have returned without an error: the
 // answer is complete.
-func (a *answer) finish() error {
+func (a *heldAnswer) finish() error {
 	if !a.keeping {
 		return nil
 	}
@@ -151,7 +150,7 @@ func (a *answer) finish() error {
 	return a.letGo()
 }
 
-func (a *answer) letGo() error {
+func (a *heldAnswer) letGo() error {
 	a.keeping = false
 	kept := a.kept
 	a.kept = nil
@@ -162,8 +161,8 @@ func (a *answer) letGo() error {
 
 // Interface guards
 var (
-	_ http.ResponseWriter = (*answer)(nil)
-	_ io.ReaderFrom       = (*answer)(nil)
-	_ http.Flusher        = (*answer)(nil)
-	_ http.Hijacker       = (*answer)(nil)
+	_ http.ResponseWriter = (*heldAnswer)(nil)
+	_ io.ReaderFrom       = (*heldAnswer)(nil)
+	_ http.Flusher        = (*heldAnswer)(nil)
+	_ http.Hijacker       = (*heldAnswer)(nil)
 )

@@ -24,7 +24,7 @@ func (f *Forwarding) AnswerDoubt(w http.ResponseWriter, server *caddyhttp.Server
 		return err
 	}
 	kind, _ := sale.KindOf(sale.InDoubt)
-	body, e := json.Marshal(refuse.Problem{
+	body, e := json.Marshal(refuse.ProblemDocument{
 		Type: refuse.TypeOf(sale.InDoubt), Title: kind.Title, Status: failed.StatusCode, Reason: sale.InDoubt,
 		Detail: "the shop gave no answer in time", Reservation: f.Hold.ID,
 	})

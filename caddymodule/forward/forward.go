@@ -42,8 +42,11 @@ type Forwarding struct {
 	Began time.Time // when the attempt came to the gate
 	Body  []byte
 	Repl  *caddy.Replacer
-	out   http.Header // the answer's header
-	ctx   context.Context
+	// MaxAnswer is how many bytes of the shop's answer the edge keeps from the client until the outcome is
+	// decided. Default: outcome.DefaultMaxBody.
+	MaxAnswer int
+	out       http.Header // the answer's header
+	ctx       context.Context
 	// Again: the order is sold already, and this forwarding cannot change that.
 	Again bool
 	// Copy collects the answer for KeepCopy, so that a repeat of the attempt gets it; nil:
@@ -59,7 +62,7 @@ type Forwarding struct {
 	Queued bool
 	// Later says that the shop wants the order later; nil: it never does. The answer then reaches
 	// no client, and the forwarding ends without an outcome: PutOff is set, and the slot kept.
-	Later func(*outcome.Reply) (yes, known bool)
+	Later func(*outcome.ShopAnswer) (yes, known bool)
 	// PutOff is how long the shop wants to get no order, when it wants this one later.
 	PutOff *time.Duration
 	// Kept gets the shop's whole answer before Redis hears the outcome; nil: it is not kept. It
@@ -76,8 +79,8 @@ type Forwarding struct {
 
 	// fields that forwarding needs are embedded, to save allocations: every sale takes this
 	// path
-	answer answer
-	reply  outcome.Reply
+	answer heldAnswer
+	reply  outcome.ShopAnswer
 	writer caddyhttp.ResponseWriterWrapper
 	trace  httptrace.ClientTrace
 }
@@ -85,9 +88,11 @@ type Forwarding struct {
 // Asker asks the shop how an order ended.
 type Asker interface {
 	// Ask is called once, when the shop has answered, or will not answer any more. sent is the
-	// number of requests whose headers were written, answered whether the last one got a whole
-	// answer.
-	Ask(sent int, answered bool) (v outcome.Decision, cause string)
+	// number of requests whose headers were written, answer what the shop said to the last one; it is
+	// not whole if the shop broke it off, or if it is longer than MaxAnswer.
+	Ask(sent int, answer *outcome.ShopAnswer) (v outcome.Decision, cause string)
+	// ReadsAnswer reports whether Ask reads the body of the answer.
+	ReadsAnswer() bool
 	// Confirm tells Redis that the shop has the order. It returns the state that the hold has;
 	// empty: Redis has not answered.
 	Confirm(ctx context.Context, cause string) (record.State, error)
@@ -112,7 +117,7 @@ func (f *Forwarding) Forward(w http.ResponseWriter, r *http.Request, next caddyh
 	f.Repl.Delete(proxyRetriesKey)
 
 	f.writer.ResponseWriter = w
-	f.answer = answer{ResponseWriterWrapper: &f.writer, flight: f, copy: f.Copy}
+	f.answer = heldAnswer{ResponseWriterWrapper: &f.writer, flight: f, copy: f.Copy}
 	a := &f.answer
 	f.reader.init(w, r)
 	defer f.Slot.of.readers.leave(&f.reader)
@@ -158,7 +163,7 @@ func (f *Forwarding) Forward(w http.ResponseWriter, r *http.Request, next caddyh
 
 // answerWithStatus writes the shop's own status if the handlers behind the gate received
 // one and wrote nothing.
-func (f *Forwarding) answerWithStatus(a *answer) {
+func (f *Forwarding) answerWithStatus(a *heldAnswer) {
 	if status, proxied := f.proxyStatus(); proxied && status >= 200 && a.status == 0 {
 		a.WriteHeader(status)
 	}
@@ -169,7 +174,7 @@ func (f *Forwarding) request(r *http.Request, ctx context.Context) *http.Request
 	out := r.WithContext(ctx)
 	out.Header = r.Header.Clone() // handlers change values in place
 	out.Header[token.Header] = []string{f.Token}
-	if f.Rules.ReadsBody || f.Copy != nil {
+	if f.Rules.ReadsBody || f.Copy != nil || f.Asker != nil && f.Asker.ReadsAnswer() {
 		out.Header["Accept-Encoding"] = []string{"identity"}
 	}
 	// No GetBody: net/http must not resend a body by itself. The body of the outer request

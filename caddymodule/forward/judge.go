@@ -19,10 +19,15 @@ import (
 // judge applies the rules. If more than one request was sent, a refusal of the last one
 // says nothing about the others: the shop may refuse a retry because the first request has
 // become an order.
-func (f *Forwarding) judge(r *outcome.Reply) (v outcome.Decision, cause string) {
-	v = f.Rules.Decide(r)
+func (f *Forwarding) judge(r *outcome.ShopAnswer) (v outcome.Decision, cause string) {
+	v, by, _ := f.Rules.Match(r)
 	if v == outcome.Release && f.wire.sent.Load() > 1 {
 		return f.Rules.Otherwise, "several_answers"
+	}
+	if by == "" && v == outcome.InDoubt {
+		if cause = f.Rules.Unmatched(r); cause != "" {
+			return v, cause
+		}
 	}
 	return v, outcome.StatusCause(r.Status)
 }
@@ -32,7 +37,8 @@ func (f *Forwarding) judge(r *outcome.Reply) (v outcome.Decision, cause string) 
 func (f *Forwarding) decide(status int, body []byte, whole, last bool) (enough bool) {
 	if f.Asker != nil {
 		if last {
-			f.end(f.Asker.Ask(int(f.wire.sent.Load()), whole))
+			f.reply = outcome.ShopAnswer{Status: status, Header: f.out, Body: body, Whole: whole, MaxBody: f.MaxAnswer}
+			f.end(f.Asker.Ask(int(f.wire.sent.Load()), &f.reply))
 		}
 		return last
 	}
@@ -43,7 +49,7 @@ func (f *Forwarding) decide(status int, body []byte, whole, last bool) (enough b
 		}
 		shops = status
 	}
-	f.reply = outcome.Reply{Status: shops, Header: f.out, Body: body, Whole: whole}
+	f.reply = outcome.ShopAnswer{Status: shops, Header: f.out, Body: body, Whole: whole, MaxBody: f.MaxAnswer}
 	if f.Later != nil && f.wire.sent.Load() <= 1 {
 		switch yes, known := f.Later(&f.reply); {
 		case yes:
@@ -59,7 +65,7 @@ func (f *Forwarding) decide(status int, body []byte, whole, last bool) (enough b
 			return false
 		}
 		cause := "long_answer"
-		if whole { // all of it is there, and an array has more elements than the rules read
+		if _, problem := f.reply.Plain(); problem == "" { // all of it is there, and an array has more elements than the rules read
 			cause = "more_elements"
 		}
 		f.end(f.Rules.Otherwise, cause)
@@ -85,12 +91,12 @@ const mostLater = 5 * time.Minute
 
 // lost decides when the handlers behind the gate have returned and the answer did not
 // decide: by the status if there is one; otherwise the outcome is unknown.
-func (f *Forwarding) lost(a *answer, err error, cause string) (outcome.Decision, string) {
+func (f *Forwarding) lost(a *heldAnswer, err error, cause string) (outcome.Decision, string) {
 	if f.ended {
 		return outcome.Undecided, ""
 	}
 	if f.Asker != nil && !f.neverSent(err) {
-		return f.Asker.Ask(int(f.wire.sent.Load()), false)
+		return f.Asker.Ask(int(f.wire.sent.Load()), &outcome.ShopAnswer{MaxBody: f.MaxAnswer})
 	}
 	status, proxied := f.proxyStatus()
 	if !proxied && err == nil && cause != "panic" {
@@ -98,7 +104,7 @@ func (f *Forwarding) lost(a *answer, err error, cause string) (outcome.Decision,
 	}
 	switch {
 	case status >= 200:
-		f.reply = outcome.Reply{Status: status, Header: f.out}
+		f.reply = outcome.ShopAnswer{Status: status, Header: f.out}
 		if v, cause := f.judge(&f.reply); v != outcome.Undecided {
 			return v, cause
 		}

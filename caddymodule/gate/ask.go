@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
 	"github.com/stockgate/stockgate/caddymodule/gate/option/operation"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
@@ -95,7 +94,7 @@ func (j *Judge) addressUses() (uses []string) {
 		{"deny", len(j.Deny) > 0},
 		{"allow", len(j.Allow) > 0},
 		{"challenge", j.Challenge != nil},
-		{"jwt", j.JWT != nil},
+		{"jwt", len(j.JWT) > 0},
 		{"buyer", readsAddress(j.Buyer)},
 		{"region", readsAddress(j.Region)},
 		{"sale", readsAddress(j.Sale)},
@@ -124,7 +123,14 @@ func (j *Judge) FindsSale() bool {
 // byClient reports whether a client can set a value to anything.
 func byClient(expr string) bool {
 	v, err := attempt.Compile(expr)
-	return operation.ByClient(expr) || err == nil && v.ByClient()
+	return operation.ByClient(expr) || typedIntoCart(expr) || err == nil && v.ByClient()
+}
+
+// typedIntoCart reports whether a value is what a guest types into the cart: an e-mail address or a phone
+// number that the shop has not verified.
+func typedIntoCart(expr string) bool {
+	path, ok := strings.CutPrefix(strings.ToLower(expr), "{lookup.")
+	return ok && (namesEmail(expr) || strings.Contains(path[strings.LastIndexByte(path, '.')+1:], "phone"))
 }
 
 // verified reports whether an identity has a value that the client cannot choose: from an
@@ -133,32 +139,8 @@ func verified(values []string) bool {
 	return len(values) > 0 && !slices.ContainsFunc(values, byClient)
 }
 
-// userPlaceholder begins the placeholders that only an authentication handler sets.
-const userPlaceholder = "{http.auth.user."
-
-// LacksAuthentication returns the value that the gate reads from an authentication although its
-// server has none, so that it is always empty; "" if there is no such value. Call it when all
-// handlers of the configuration are provisioned.
-func (j *Judge) LacksAuthentication() string {
-	if j.server == nil {
-		return ""
-	}
-	reads := ""
-	for _, values := range append([][]string{j.Buyer}, j.identities()...) {
-		if at := slices.IndexFunc(values, func(v string) bool { return strings.Contains(v, userPlaceholder) }); at >= 0 && reads == "" {
-			reads = values[at]
-		}
-	}
-	if reads == "" || authenticates(j.server.Routes) {
-		return ""
-	}
-	for _, named := range j.server.NamedRoutes {
-		if named != nil && authenticates(caddyhttp.RouteList{*named}) {
-			return ""
-		}
-	}
-	return reads
-}
+// BuyerRisks returns warnings about a buyer that is a claim of a token.
+func (j *Judge) BuyerRisks() []string { return j.JWT.Risks(j.Buyer) }
 
 func (j *Judge) identities() (all [][]string) {
 	for _, kind := range identityKinds {
@@ -167,29 +149,36 @@ func (j *Judge) identities() (all [][]string) {
 	return all
 }
 
-// authenticates tells whether a handler in these routes can set who the user is.
-func authenticates(routes caddyhttp.RouteList) bool {
-	for i := range routes {
-		for _, h := range routes[i].Handlers {
-			switch h := h.(type) {
-			case caddyauth.Authentication, *caddyauth.Authentication:
-				return true
-			case *caddyhttp.Subroute:
-				if authenticates(h.Routes) {
-					return true
-				}
-			}
-		}
+// Bypasses returns warnings about sites that send orders to the gate's upstream without a gate. Call it
+// when all handlers of the configuration are provisioned.
+func (j *Judge) Bypasses() []string {
+	if j.OnlyChecks() || j.server == nil {
+		return nil
 	}
-	return false
+	loaded, err := j.ctx.AppIfConfigured("http")
+	if err != nil {
+		return nil
+	}
+	http, ok := loaded.(*caddyhttp.App)
+	if !ok {
+		return nil
+	}
+	return guard.Bypasses(&j.guarded, j.Title(), j.server, http.Servers)
 }
 
-// warnLoaded logs what is found when the whole configuration is known.
-func (j *Judge) warnLoaded() {
+// warnLoaded logs what is found when the whole configuration is known. all are its judges.
+func (j *Judge) warnLoaded(all []*Judge) {
 	if j.gate != nil && j.gate.Shadow {
 		j.log.Warn("this gate is in shadow: it refuses nothing and holds no stock, and only counts what it would have done; remove `shadow` before the sale that it is to protect")
 	}
+	warnings := j.Bypasses()
+	if j.gate != nil {
+		warnings = append(warnings, j.gate.CartRisks(all)...)
+	}
+	for _, warning := range warnings {
+		j.log.Warn(warning)
+	}
 	if reads := j.LacksAuthentication(); reads != "" {
-		j.log.Warn(reads + " is always empty, because the server has no authentication: add one before the gate, such as basic_auth, or read the buyer elsewhere")
+		j.log.Warn(reads + " is always empty, because no authentication comes before the gate: add one before the gate, such as basic_auth, or read the buyer elsewhere")
 	}
 }

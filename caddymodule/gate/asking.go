@@ -35,8 +35,15 @@ func (g *Gate) askConflict() error {
 	if (g.Outcome == "ask") != (g.Ask != nil) {
 		return errors.New("outcome ask: say what the shop is asked, such as `outcome ask GET http://shop:3000/orders/{ref}`")
 	}
+	if g.Ask != nil && g.Ask.ByAnswer() && len(g.GraphQL) > 0 {
+		return errors.New("outcome ask: {answer.…} names no order where clients of GraphQL choose what the answer has: ask by {ref}, {lookup.…} or the session")
+	}
 	return nil
 }
+
+// unnamedOrder warns of orders that the shop is never asked about.
+const unnamedOrder = "outcome ask names the order by {answer.…}: where the shop's answer lacks it, or never comes, the order is in doubt until an operator resolves it; " +
+	"add `in_doubt probe` with a URL that has {ref}"
 
 // asking asks the shop how one order ended.
 type asking struct {
@@ -45,14 +52,15 @@ type asking struct {
 	buyer   *inquiry.Buyer
 	attempt sale.Attempt
 	values  map[string]string // of the question
-	turn    *session.Turn
+	turn    *session.Exclusion
 	hold    *reservation.Hold
 	// deadline is when the hold's token is certainly no longer valid.
 	deadline time.Time
-	sold     edge.Sold // nil: the shop did not say
-	said     string    // what the shop said last, as a cause
+	sold     edge.SoldUnits // nil: the shop did not say
+	said     string         // what the shop said last, as a cause
 	asked    int
-	notSold  int // how often in a row the shop said that it has no order
+	notSold  int  // how often in a row the shop said that it has no order
+	nameless bool // there is no question: a value that names the order is missing, or cannot stand in the URL
 }
 
 // newAsking prepares the question about an order. began is when its stock was asked for.
@@ -71,13 +79,16 @@ const (
 	causeFailed  = "asked_failed"
 )
 
+// ReadsAnswer reports whether the question needs the shop's answer to the order.
+func (a *asking) ReadsAnswer() bool { return a.gate.ask.ReadsAnswer() }
+
 // ask asks once.
 func (a *asking) ask() (v outcome.Decision) {
 	a.asked++
 	answer, err := a.gate.ask.Ask(context.Background(), a.buyer, func(name string) string { return a.values[name] })
 	switch {
 	case err != nil:
-		a.said = causeFailed
+		a.said, a.nameless = causeFailed, errors.Is(err, inquiry.ErrNoValue)
 		if c := a.gate.log.Check(zap.DebugLevel, "the shop did not say how an order ended"); c != nil {
 			c.Write(zap.String("reservation", a.hold.ID), zap.Error(err))
 		}
@@ -102,6 +113,11 @@ func (a *asking) ask() (v outcome.Decision) {
 		a.notSold = 0
 	}
 	meter.CountAsk(strings.TrimPrefix(a.said, "asked_"))
+	if a.said == causeUnclear {
+		if why := a.gate.outcomes.Unmatched(answer); why != "" {
+			a.said = "asked_" + why
+		}
+	}
 	return v
 }
 
@@ -109,9 +125,14 @@ func (a *asking) ask() (v outcome.Decision) {
 // unless it says that payments are decided at once, and one request was sent and answered: a
 // payment may be under way, a server that answers may lag behind, or another edge serves the
 // session too.
-func (a *asking) Ask(sent int, answered bool) (outcome.Decision, string) {
+func (a *asking) Ask(sent int, answer *outcome.ShopAnswer) (outcome.Decision, string) {
+	if lacks := a.gate.ask.Answered(a.values, answer); lacks != "" {
+		a.nameless, a.said = true, "answer_"+string(lacks)
+		meter.CountAsk("unnamed")
+		return outcome.InDoubt, a.said
+	}
 	v := a.ask()
-	if v == outcome.Release && (!a.gate.Ask.PaymentsSync || sent != 1 || !answered || !a.turn.WasAlone()) {
+	if v == outcome.Release && (!a.gate.Ask.PaymentsSync || sent != 1 || !answer.Whole || !a.turn.WasAlone()) {
 		v = outcome.InDoubt
 	}
 	return v, a.said
@@ -125,9 +146,9 @@ func (a *asking) Confirm(ctx context.Context, cause string) (record.State, error
 	return a.runtime.ConfirmOrderEventually(ctx, a.hold, &a.attempt, cause, a.sold)
 }
 
-// InDoubt asks again later.
+// InDoubt asks again later, unless nothing names the order.
 func (a *asking) InDoubt() {
-	if a.gate.asksLater.Take() {
+	if !a.nameless && a.gate.asksLater.Take() {
 		a.later()
 	}
 }

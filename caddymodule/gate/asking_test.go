@@ -15,11 +15,11 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	_ "github.com/stockgate/stockgate/caddymodule/operate/operator"
 	_ "github.com/stockgate/stockgate/caddymodule/status"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/test/redistest"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // orderShop takes orders, and says how one ended when it is asked.

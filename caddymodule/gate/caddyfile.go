@@ -41,19 +41,23 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 	if err := directive.CheckTwice(h, &at, gate.Name, matchers); err != nil {
 		return nil, err
 	}
-	if err := checkEarly(h, gate); err != nil {
+	trial, err := checkEarly(h, gate)
+	if err != nil {
 		return nil, at.WrapErr(err)
 	}
 	if err := checkPlaces(h, gate); err != nil {
 		return nil, err
 	}
 	warnMethod(warn, &gate.Judge, matchers)
-	warnAvoidable(warn, matchers)
+	warnMatchers(warn, &gate.Judge, matchers)
 	warnExact(warn, &gate.Judge, matchers)
 	warnShaped(warn, gate)
-	warnBuyer(warn, gate.Buyer)
+	warnCart(warn, gate, matchers)
+	warnBuyer(warn, &gate.Judge)
 	warnValues(warn, &gate.Judge)
 	warnLines(warn, &gate.Judge)
+	warnIdentityRisks(warn, trial)
+	warnOutcomes(warn, gate)
 	warnIdentities(warn, gate)
 	warnShared(warn, &gate.Judge)
 	gate.JWT.Warn(warn)
@@ -91,16 +95,18 @@ var _ caddyfile.Unmarshaler = (*Gate)(nil)
 // checkEarly finds, while the file is adapted, what Provision would refuse whatever the
 // environment is, so that the error names file and line. Provision checks it again, for
 // configurations in JSON.
-func checkEarly(h httpcaddyfile.Helper, g *Gate) error {
+//
+// It returns the judge of the trial, which knows the global option.
+func checkEarly(h httpcaddyfile.Helper, g *Gate) (*Judge, error) {
 	trial := new(Gate)
 	if err := reread(g, trial); err != nil {
-		return err
+		return nil, err
 	}
 	trial.bind()
 	if err := trial.complete(h); err != nil {
-		return err
+		return nil, err
 	}
-	return trial.checkStatic()
+	return &trial.Judge, trial.checkStatic()
 }
 
 // reread reads a handler's options back from its JSON, as Provision gets them.
@@ -144,6 +150,9 @@ func (g *Gate) checkStatic() error {
 	if err := g.provisionTimes(); err != nil {
 		return err
 	}
+	if err := g.provisionQueue(); err != nil {
+		return err
+	}
 	_, err := guard.ExitPaths(g.ExitsAs)
 	return err
 }
@@ -169,6 +178,9 @@ func (j *Judge) checkReading() error {
 		return err
 	}
 	if err := j.Options.Check(j.expressions()); err != nil {
+		return err
+	}
+	if err := j.checkOtherItems(); err != nil {
 		return err
 	}
 	return j.provisionLookup()

@@ -18,6 +18,7 @@ import (
 //		graphql   [query.]<field> [<argument> <value...>]
 //		json_body <path> [<value...>]
 //		persisted <file>
+//		websockets pass
 //		jwt      <jwks-url> | hmac <secret> | ed25519 <pem|file> {
 //			issuer   <name>
 //			audience <name>
@@ -26,7 +27,7 @@ import (
 //		}
 //		sale     <value...>
 //		buyer    <value...>
-//		identity phone|address|device|ip <value...>
+//		identity phone|email|address|device|ip <value...>
 //		region   <value...>
 //		line     <sku> [<quantity> [absent 0|1]]
 //		lines    <array> <sku-field> [<quantity-field>]
@@ -91,6 +92,7 @@ import (
 //			orders_at <path>
 //		}
 //		hold_for        <duration>
+//		max_answer      <size>
 //		forward_timeout <duration>
 //		max_in_flight   <number>
 //		max_body        <size>
@@ -133,6 +135,7 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"in_doubt":        {Usage: inDoubtUsage, Read: rules.readInDoubt},
 		"queue":           {Usage: waiting.Usage, Read: waiting.ReadOption(&g.Queue)},
 		"hold_for":        {Usage: "hold_for <duration>", Read: directive.Duration(&g.HoldFor)},
+		"max_answer":      {Usage: "max_answer <size>", Read: readSize(&g.MaxAnswer)},
 		"forward_timeout": {Usage: "forward_timeout <duration>", Read: directive.Duration(&g.ForwardTimeout)},
 		"shadow":          {Usage: "shadow", Read: directive.Flag(&g.Shadow)},
 		"exits_as":        {Usage: "exits_as <path...>", Read: directive.Texts(&g.ExitsAs)},

@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/filters/outcome"
@@ -52,7 +53,7 @@ func (g *Gate) readAnswer(d *caddyfile.Dispenser, usage string) error {
 		return err
 	}
 	at := *d
-	var a outcome.Answer
+	var a outcome.AnswerMatcher
 	err := directive.ReadBlock(d, map[string]directive.Option{
 		"status": {Usage: "status <code|class...>", Read: directive.Texts(&a.Status)},
 		"header": {Usage: "header <field> [<value...>]", Read: readAnswerHeader(&a), List: true},
@@ -65,13 +66,13 @@ func (g *Gate) readAnswer(d *caddyfile.Dispenser, usage string) error {
 		return at.Errf("answer %s tests nothing: give it status, header or json", word)
 	}
 	if g.Answers == nil {
-		g.Answers = make(map[string]outcome.Answer)
+		g.Answers = make(map[string]outcome.AnswerMatcher)
 	}
 	g.Answers[name] = a
 	return nil
 }
 
-func readAnswerHeader(a *outcome.Answer) func(*caddyfile.Dispenser, string) error {
+func readAnswerHeader(a *outcome.AnswerMatcher) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		args := d.RemainingArgs() // a value may be empty
 		if len(args) == 0 || args[0] == "" {
@@ -89,11 +90,11 @@ func readAnswerHeader(a *outcome.Answer) func(*caddyfile.Dispenser, string) erro
 	}
 }
 
-const inDoubtUsage = "in_doubt keep | probe <url>"
+const inDoubtUsage = "in_doubt keep | probe [GET|POST] <url> [<body>]"
 
 // readInDoubt reads what happens to holds in doubt.
 func (rs *gateRules) readInDoubt(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 1, 2)
+	args, err := directive.Arguments(d, usage, 1, 4)
 	if err != nil {
 		return err
 	}
@@ -108,8 +109,14 @@ func (rs *gateRules) readInDoubt(d *caddyfile.Dispenser, usage string) error {
 		return d.Errf("in_doubt %q: write `%s`", kind, usage)
 	case len(url) == 0:
 		return d.Errf("in_doubt probe has no URL: write `%s`", usage)
-	default:
-		in.Probe = url[0]
+	}
+	question := new(inquiry.Spec)
+	if err := question.Read(d, args[1:], usage); err != nil {
+		return err
+	}
+	in.Probe, in.Body = question.URL, question.Body
+	if question.Method != http.MethodGet {
+		in.Method = question.Method
 	}
 	return directive.ReadBlock(d, map[string]directive.Option{
 		"confirm": {Usage: "confirm <code|class|@name...>", Read: rs.readInto("in_doubt confirm", "confirm", &in.Rules), List: true},

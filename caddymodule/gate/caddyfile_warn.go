@@ -15,7 +15,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
-	"github.com/stockgate/stockgate/filters/attempt"
 )
 
 // warnExact warns about a gate that reads operations at one exact path: servers of GraphQL
@@ -64,17 +63,31 @@ func warnMethod(w directive.Warner, j *Judge, matchers caddy.ModuleMap) {
 		"add `method POST` to the gate's matcher")
 }
 
-// warnAvoidable warns about matchers by which a client can let its order pass the gate.
-func warnAvoidable(w directive.Warner, matchers caddy.ModuleMap) {
-	for _, warning := range guard.Avoidable(matchers) {
+// warnMatchers warns about matchers by which a client can let its order pass the gate, and about paths
+// beside it that need care.
+func warnMatchers(w directive.Warner, j *Judge, matchers caddy.ModuleMap) {
+	warnings := guard.Avoidable(matchers)
+	if prefixes, asks := j.prefixes(); asks {
+		warnings = append(warnings, prefixes.In(matchers)...)
+	}
+	for _, warning := range warnings {
 		w.Warn(warning)
 	}
 }
 
-// warnBuyer warns about a buyer that every client can choose.
-func warnBuyer(w directive.Warner, values []string) {
+// warnBuyer warns about a buyer that every client can choose, and about what BuyerRisks finds.
+func warnBuyer(w directive.Warner, j *Judge) {
+	for _, risk := range j.BuyerRisks() {
+		w.Warn(risk)
+	}
+	values := j.Buyer
 	at := slices.IndexFunc(values, byClient)
 	if at < 0 {
+		return
+	}
+	if typedIntoCart(values[at]) {
+		w.Warn("the buyer is " + values[at] + ", which guests type into the cart, so that a client can buy without limit in other names: " +
+			"read the id of a customer who is signed in, or limit a second identity together with it, such as `identity ip {client_ip}`")
 		return
 	}
 	instead := ", or verify the shop's bearer token with jwt"
@@ -85,31 +98,23 @@ func warnBuyer(w directive.Warner, values []string) {
 		"take the buyer from your authentication, such as {http.auth.user.id}" + instead)
 }
 
-// warnValues warns about values that are probably misspelt: a buyer that is the same for
-// everyone, and placeholders that nothing sets.
+// warnValues warns about what ValueRisks finds.
 func warnValues(w directive.Warner, j *Judge) {
-	constantBuyer := len(j.Buyer) > 0 && !slices.ContainsFunc(j.Buyer, hasPlaceholder)
-	if constantBuyer {
-		example := "{header." + j.Buyer[0] + "}"
-		if _, err := attempt.Compile(example); err != nil || strings.ContainsAny(j.Buyer[0], " {}") {
-			example = "{http.auth.user.id}"
-		}
-		w.Warn("the buyer " + j.Buyer[0] + " is a constant, so all attempts are those of one buyer and share that buyer's limits: " +
-			"write a placeholder, such as " + example)
-	}
-	for _, expr := range directive.BarePlaceholders(j.expressions()) {
-		if !constantBuyer || !slices.Contains(j.Buyer, expr) {
-			w.Warn(expr + " is a constant, the same for all attempts: write {" + expr + "} for what the request has there")
-		}
-	}
-	for _, name := range directive.UnknownPlaceholders(j.expressions()) {
-		w.Warn("nothing in Caddy or Stockgate sets {" + name + "}, so it is empty unless a plugin sets it" + directive.Instead(name))
+	for _, risk := range j.ValueRisks() {
+		w.Warn(risk)
 	}
 }
 
 // warnLines warns about lines that reserve, or refuse, what is probably not meant.
 func warnLines(w directive.Warner, j *Judge) {
 	for _, risk := range j.LineRisks() {
+		w.Warn(risk)
+	}
+}
+
+// warnOutcomes warns about what OutcomeRisks finds.
+func warnOutcomes(w directive.Warner, g *Gate) {
+	for _, risk := range g.OutcomeRisks() {
 		w.Warn(risk)
 	}
 }
@@ -143,7 +148,7 @@ func (j *Judge) values() []string {
 }
 
 // identityKinds are in the order of the warnings.
-var identityKinds = []string{"phone", "address", "device", "ip"}
+var identityKinds = []string{"phone", "email", "address", "device", "ip"}
 
 // warnIdentities warns about a gate where no value is verified: a client can use up the
 // limits of other buyers at no cost.

@@ -26,9 +26,9 @@ func (j *Judge) challenged(r *http.Request, p *purchase) (no *sale.Refusal, ends
 }
 
 // scopeOf returns what a task for the attempt is bound to.
-func (j *Judge) scopeOf(r *http.Request, a *sale.Attempt, now time.Time) challenge.Scope {
+func (j *Judge) scopeOf(r *http.Request, a *sale.Attempt, now time.Time) challenge.TaskScope {
 	ip, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	return challenge.Scope{Gate: j.challenge.Scope, Sale: j.likelySale(a, now), Address: ip}
+	return challenge.TaskScope{Gate: j.challenge.Scope, Sale: j.likelySale(a, now), Address: ip}
 }
 
 // likelySale returns the sale that an attempt names, or else the first sale that lists its
@@ -54,7 +54,7 @@ func (j *Judge) likelySale(a *sale.Attempt, now time.Time) string {
 type askedChallenge struct {
 	// reached: the attempt has reached the challenge, and counts if it is refused here.
 	reached  bool
-	scope    challenge.Scope
+	scope    challenge.TaskScope
 	solution string
 	task     [pow.MaxTask]byte
 	refusal  sale.Refusal
@@ -87,7 +87,7 @@ func (j *Judge) settleChallenge(s *Foresight, no *sale.Refusal) *sale.Refusal {
 }
 
 // refuse makes the refusal in the memory of a. nil: no bits are required.
-func (a *askedChallenge) refuse(bits int, keys []challenge.Key, now time.Time) *sale.Refusal {
+func (a *askedChallenge) refuse(bits int, keys []challenge.TaskKey, now time.Time) *sale.Refusal {
 	if bits == 0 {
 		return nil
 	}

@@ -39,6 +39,10 @@ func (*Check) CaddyModule() caddy.ModuleInfo {
 
 // Provision compiles the options.
 func (c *Check) Provision(ctx caddy.Context) error {
+	return c.inSite(ctx, c.provision(ctx))
+}
+
+func (c *Check) provision(ctx caddy.Context) error {
 	c.bind()
 	if err := c.conflict(); err != nil {
 		return err
@@ -128,15 +132,17 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 	if err := checkFast(h, &at, &check.Judge, matchers); err != nil {
 		return nil, err
 	}
-	if err := check.checkEarly(h); err != nil {
+	trial, err := check.checkEarly(h)
+	if err != nil {
 		return nil, at.WrapErr(err)
 	}
 	warnMethod(warn, &check.Judge, matchers)
-	warnAvoidable(warn, matchers)
+	warnMatchers(warn, &check.Judge, matchers)
 	warnExact(warn, &check.Judge, matchers)
-	warnBuyer(warn, check.Buyer)
+	warnBuyer(warn, &check.Judge)
 	warnValues(warn, &check.Judge)
 	warnLines(warn, &check.Judge)
+	warnIdentityRisks(warn, trial)
 	warnShared(warn, &check.Judge)
 	check.JWT.Warn(warn)
 	warnGuard(warn)
@@ -144,16 +150,16 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 }
 
 // checkEarly does for a check what the function checkEarly does for a gate.
-func (c *Check) checkEarly(h httpcaddyfile.Helper) error {
+func (c *Check) checkEarly(h httpcaddyfile.Helper) (*Judge, error) {
 	trial := new(Check)
 	if err := reread(c, trial); err != nil {
-		return err
+		return nil, err
 	}
 	trial.bind()
 	if err := trial.complete(h); err != nil {
-		return err
+		return nil, err
 	}
-	return trial.checkStatic()
+	return &trial.Judge, trial.checkStatic()
 }
 
 // UnmarshalCaddyfile reads a stockgate_check. Syntax:
@@ -162,10 +168,11 @@ func (c *Check) checkEarly(h httpcaddyfile.Helper) error {
 //		graphql   [query.]<field> [<argument> <value...>]
 //		json_body <path> [<value...>]
 //		persisted <file>
+//		websockets pass
 //		line     <sku> [<quantity> [absent 0|1]]
 //		lines    <array> <sku-field> [<quantity-field>]
 //		buyer    <value...>
-//		identity phone|address|device|ip <value...>
+//		identity phone|email|address|device|ip <value...>
 //		jwt      …
 //		sale     <value...>
 //		region   <value...>

@@ -16,7 +16,7 @@ import (
 
 // CountFast counts a refusal twice: like any other, and as a fast one, of an attempt that
 // began at that time. It reports whether there is an answer.
-func (j *Judge) CountFast(a *refuse.Answer, saleID string, began time.Time) bool {
+func (j *Judge) CountFast(a *refuse.ReasonAnswer, saleID string, began time.Time) bool {
 	if a == nil {
 		return false
 	}
@@ -37,7 +37,7 @@ func (j *Judge) CountFast(a *refuse.Answer, saleID string, began time.Time) bool
 }
 
 // CountFastGuard is CountFast for a guard, which knows no sale.
-func CountFastGuard(a *refuse.Answer) bool {
+func CountFastGuard(a *refuse.ReasonAnswer) bool {
 	if a == nil {
 		return false
 	}

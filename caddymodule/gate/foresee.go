@@ -16,7 +16,7 @@ import (
 type Foresight struct {
 	purchase purchase
 	asked    askedChallenge
-	Waiter   Waiter
+	Waiter   Patience
 	// Arrival is that of the attempt. With a Waiting, Foresee does not wait: the attempt is to be
 	// foreseen again with the Arrival and Why that it has then.
 	Arrival Arrival
@@ -26,7 +26,7 @@ type Foresight struct {
 	now   time.Time // of the answer
 	crowd *Crowd
 	// over is the rate that refuses, wait its waiting time, and rated the refusal; nil: none refuses.
-	over  *refuse.Rate
+	over  *refuse.RateAnswers
 	wait  time.Duration
 	rated sale.Refusal
 }
@@ -61,9 +61,9 @@ func (c *Crowd) AwaitRoom() Room {
 	return HasNoRoom
 }
 
-// Waiter is called when an answer takes time: until the edge has read what other edges have
+// Patience is called when an answer takes time: until the edge has read what other edges have
 // bound.
-type Waiter interface {
+type Patience interface {
 	// BeforeWait is called before Foresee waits.
 	BeforeWait()
 	// AfterWait is called with the time when the wait was over.
@@ -155,7 +155,7 @@ func (j *Judge) settle(s *Foresight, met []rule, no *sale.Refusal) *sale.Refusal
 type Foreseen struct {
 	Refusal *sale.Refusal // nil: only the gate can decide
 	// Over is the rate that refuses, and wait its waiting time; nil: none refuses.
-	Over *refuse.Rate
+	Over *refuse.RateAnswers
 	Wait time.Duration
 	// Later: the attempt is to be foreseen again when its Waiting was woken. It was not counted.
 	Later bool
@@ -190,7 +190,7 @@ func (j *Judge) settleRates(s *Foresight, no *sale.Refusal) *sale.Refusal {
 }
 
 // exceeds is the refusal of an attempt that exceeds a rate.
-func (s *Foresight) exceeds(over *refuse.Rate, wait time.Duration) *sale.Refusal {
+func (s *Foresight) exceeds(over *refuse.RateAnswers, wait time.Duration) *sale.Refusal {
 	s.purchase.listing = nil // the sale has not judged it
 	s.over, s.wait, s.rated = over, wait, sale.Refusal{Reason: sale.RateLimited, RetryAfter: refuse.WaitSeconds(wait)}
 	return &s.rated

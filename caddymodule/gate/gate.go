@@ -86,7 +86,7 @@ type Gate struct {
 	// The Rules judge what it answers.
 	Ask *inquiry.Ask `json:"ask,omitempty"`
 	// Answers are named matchers of the shop's answer, for use in Rules.
-	Answers map[string]outcome.Answer `json:"answers,omitempty"`
+	Answers map[string]outcome.AnswerMatcher `json:"answers,omitempty"`
 	// Rules decide the outcome; the first that matches counts. Without a confirm rule
 	// 2xx confirms; without a release rule 4xx except 408, 409 and 499 releases.
 	// What no rule matches is in doubt. With outcome backend there are only release
@@ -101,6 +101,9 @@ type Gate struct {
 	// ForwardTimeout is how long the shop may take to answer. At most, and by default:
 	// until the token expires; with outcome backend the default is at most 20s.
 	ForwardTimeout caddy.Duration `json:"forward_timeout,omitempty"`
+	// MaxAnswer is how many bytes of an answer of the shop are read, 1 KiB to 16 MiB, where a rule reads its
+	// body; each attempt at the shop may take several times as much memory. A lookup reads 64 KiB. Default: 64 KiB.
+	MaxAnswer int64 `json:"max_answer,omitempty"`
 	// Queue lets orders whose stock is held wait until the shop can take them. Default: none, what
 	// is beyond MaxInFlight is refused.
 	Queue *waiting.Options `json:"queue,omitempty"`
@@ -126,9 +129,10 @@ type Gate struct {
 	// the other outcome mode; later is the answer that puts an order off, nil: there is none.
 	prints      prints
 	otherRules  *outcome.Rules
-	later       func(*outcome.Reply) (yes, known bool)
+	later       func(*outcome.ShopAnswer) (yes, known bool)
 	asking      *filters.Slots // bounds the attempts that ask Redis about earlier orders
 	sharesQueue string         // a warning, see SharesQueue
+	paths       []string       // the patterns of the path matchers around the gate
 	shadow      shadowed
 }
 
@@ -139,6 +143,10 @@ func (*Gate) CaddyModule() caddy.ModuleInfo {
 
 // Provision compiles the gate.
 func (g *Gate) Provision(ctx caddy.Context) error {
+	return g.inSite(ctx, g.provision(ctx))
+}
+
+func (g *Gate) provision(ctx caddy.Context) error {
 	g.bind()
 	if g.Check != nil {
 		return errCheck

@@ -34,8 +34,9 @@ func Of(a *app.App) *Gates {
 // probe, and so the same holds.
 func (gs *Gates) Start(d *edgeruntime.Runtime) {
 	started := make(map[string]bool)
-	for _, j := range gs.List() {
-		j.warnLoaded()
+	all := gs.List()
+	for _, j := range all {
+		j.warnLoaded(all)
 	}
 	for _, g := range gs.Selling() {
 		if g.Queue != nil {

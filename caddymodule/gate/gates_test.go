@@ -11,8 +11,8 @@ import (
 // A hold has the name of its gate: two gates with one name must probe alike.
 func TestGatesOfOneNameProbeAlike(t *testing.T) {
 	ask := func(url string) *probe.InDoubt { return &probe.InDoubt{Probe: url} }
-	there := func(path string) map[string]outcome.Answer {
-		return map[string]outcome.Answer{"there": {JSON: []outcome.JSONTest{{Path: path}}}}
+	there := func(path string) map[string]outcome.AnswerMatcher {
+		return map[string]outcome.AnswerMatcher{"there": {JSON: []outcome.JSONTest{{Path: path}}}}
 	}
 	main := AttemptOptions{Name: "main"}
 	for _, c := range []struct {

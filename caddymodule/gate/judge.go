@@ -41,6 +41,7 @@ type Judge struct {
 	gate *Gate
 
 	app         *app.App
+	ctx         caddy.Context // of the configuration
 	log         *zap.Logger
 	scope       *scope.Scope // nil: every request is an attempt
 	reader      *attempt.Reader
@@ -54,9 +55,8 @@ type Judge struct {
 	credentials *session.Credentials // nil: requests of a session do not wait
 	carts       session.Carts
 	// bearer verifies tokens; nil: there is no JWT. Requests in flight use it after Cleanup, which
-	// releases bearerKey.
+	// closes it.
 	bearer              *jwt.Verifier
-	bearerKey           string
 	noBuyer, noQuantity silence // values that no attempt has
 	// server is the server that the handler belongs to; nil: none.
 	server  *caddyhttp.Server

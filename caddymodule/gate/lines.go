@@ -59,7 +59,7 @@ func (j *Judge) compileLines(spec *attempt.Spec) (err error) {
 	return err
 }
 
-func (l *Line) compile() (compiled attempt.Line, err error) {
+func (l *Line) compile() (compiled attempt.LineSpec, err error) {
 	var ofSKU, ofQuantity error
 	compiled.SKU, ofSKU = attempt.CompileAll(l.SKU...)
 	compiled.Quantity, ofQuantity = attempt.CompileAll(l.Quantity...)

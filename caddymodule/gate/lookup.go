@@ -163,7 +163,7 @@ func notBegun(catalogue *edge.Catalogue) bool {
 }
 
 // readLookup decides whether an answer says what an attempt is about.
-func (j *Judge) readLookup(ctx context.Context, a *outcome.Reply, err error) *sale.Refusal {
+func (j *Judge) readLookup(ctx context.Context, a *outcome.ShopAnswer, err error) *sale.Refusal {
 	switch {
 	case errors.Is(err, inquiry.ErrBusy):
 		return refuse.Busy
@@ -181,6 +181,8 @@ func (j *Judge) readLookup(ctx context.Context, a *outcome.Reply, err error) *sa
 		return j.unanswered(fmt.Sprintf("status %d", a.Status))
 	case !a.Whole:
 		return j.unanswered("the answer is longer than 64 KiB")
+	case a.Header.Get("Content-Encoding") != "": // it is gone where it could be undone
+		return j.unanswered("the answer has an encoding that was not asked for")
 	case j.failed(a.Body):
 		return j.unanswered("the answer has errors")
 	}

@@ -48,6 +48,13 @@ func (j *Judge) checkOptions(r *http.Request) (*sale.Refusal, error) {
 
 // answersOptions reports whether the shop could take an OPTIONS request for an order even without its query
 // and body.
-func (j *Judge) answersOptions() bool {
-	return !j.OnlyChecks() && j.scope == nil && j.reader.FindsItemElsewhere()
+func (j *Judge) answersOptions() bool { return !j.OnlyChecks() && j.buysBare() }
+
+// buysBare reports whether a request with neither query nor body may be an attempt.
+func (j *Judge) buysBare() bool { return j.scope == nil && j.reader.FindsItemElsewhere() }
+
+// prefixes returns what warns about paths that end before the * of the judge's patterns. A check has
+// something to do there only if it makes a session wait that is known by more than a part of the path.
+func (j *Judge) prefixes() (p guard.Prefixes, asks bool) {
+	return guard.Prefixes{Check: j.OnlyChecks()}, !j.OnlyChecks() || j.OneAtATime != nil && !j.OneAtATime.InPathOnly()
 }

@@ -29,11 +29,11 @@ type AttemptOptions struct {
 	Sale []string `json:"sale,omitempty"`
 	// JWT verifies the shop's own bearer token, whose claims are then available as values:
 	// `{jwt.sub}`.
-	JWT *jwt.Config `json:"jwt,omitempty"`
+	JWT jwt.Configs `json:"jwt,omitempty"`
 	// Buyer gives the buyer. A gate requires it. Default, of a stockgate_check: unknown.
 	Buyer []string `json:"buyer,omitempty"`
-	// Identities give further ways to recognize a buyer, by kind: phone, address, device,
-	// ip.
+	// Identities give further ways to recognize a buyer, by kind: phone, email, address,
+	// device, ip.
 	Identities map[string][]string `json:"identities,omitempty"`
 	// Region gives the region whose stock the attempt uses.
 	Region []string `json:"region,omitempty"`
@@ -43,7 +43,7 @@ type AttemptOptions struct {
 	// LinesFrom reads the lines from an array in a JSON body, in what a lookup says, or in an argument
 	// of GraphQL.
 	LinesFrom *LinesFrom `json:"lines_from,omitempty"`
-	// Deny names lists: an attempt whose client IP, buyer, phone, device or address is in
+	// Deny names lists: an attempt whose client IP, buyer, phone, e-mail address, device or address is in
 	// one of them is refused as denied.
 	Deny []string `json:"deny,omitempty"`
 	// Allow names lists: an attempt that is in none of them is refused as not_eligible. They
@@ -82,7 +82,7 @@ type AttemptOptions struct {
 	Body string `json:"body,omitempty"`
 	// Refusals change how refusals look. A style that names a reason counts more than
 	// `*`; of two alike the last one counts. Default: problems (RFC 9457).
-	Refusals []refuse.Style `json:"refusals,omitempty"`
+	Refusals []refuse.Appearance `json:"refusals,omitempty"`
 	// AlsoQuery names query parameters that the shop takes for the path of a route, such as
 	// rest_route of WordPress or s of ThinkPHP; with the path below which the shop reads its
 	// value, as in rest_route=/wp-json, where that is not the root. A request that one of them
@@ -97,10 +97,10 @@ type AttemptOptions struct {
 func (o *AttemptOptions) directives() map[string]directive.Option {
 	options := o.Options.Directives()
 	maps.Copy(options, map[string]directive.Option{
-		"jwt":           {Usage: jwt.Usage, Read: jwt.ReadOption(&o.JWT)},
+		"jwt":           {Usage: jwt.Usage, Read: jwt.ReadOption(&o.JWT), List: true},
 		"sale":          {Usage: "sale <value...>", Read: directive.Texts(&o.Sale)},
 		"buyer":         {Usage: "buyer <value...>", Read: directive.Texts(&o.Buyer)},
-		"identity":      {Usage: "identity phone|address|device|ip <value...>", Read: o.readIdentity, List: true},
+		"identity":      {Usage: "identity phone|email|address|device|ip <value...>", Read: o.readIdentity, List: true},
 		"region":        {Usage: "region <value...>", Read: directive.Texts(&o.Region)},
 		"line":          {Usage: lineUsage, Read: o.readLine, List: true},
 		"lines":         {Usage: "lines <array> <sku-field> [<quantity-field>]", Read: o.readLines},
@@ -111,7 +111,7 @@ func (o *AttemptOptions) directives() map[string]directive.Option {
 		"allow":         {Usage: "allow <list...>", Read: accesslist.ReadNames(&o.Allow), List: true},
 		"one_at_a_time": {Usage: session.Usage, Read: session.ReadOption(&o.OneAtATime)},
 		"max_in_flight": {Usage: "max_in_flight <number>", Read: directive.Count(&o.MaxInFlight)},
-		"max_body":      {Usage: "max_body <size>", Read: o.readMaxBody},
+		"max_body":      {Usage: "max_body <size>", Read: readSize(&o.MaxBody)},
 		"body":          {Usage: "body checked|ignored", Read: o.readBody},
 		"also_query":    {Usage: "also_query <parameter[=prefix]...>", Read: directive.Texts(&o.AlsoQuery)},
 		"fast_refusals": {Usage: "fast_refusals [force] [{ … }]", Read: o.readFast},
@@ -146,17 +146,19 @@ func (o *AttemptOptions) readBody(d *caddyfile.Dispenser, usage string) error {
 	return nil
 }
 
-func (o *AttemptOptions) readMaxBody(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 1, 1)
-	if err != nil {
-		return err
+func readSize(to *int64) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args, err := directive.Arguments(d, usage, 1, 1)
+		if err != nil {
+			return err
+		}
+		size, err := humanize.ParseBytes(args[0])
+		if err != nil || size == 0 || size > math.MaxInt64 {
+			return d.Errf("%q is not a size above 0, such as 64KiB", args[0])
+		}
+		*to = int64(size)
+		return nil
 	}
-	size, err := humanize.ParseBytes(args[0])
-	if err != nil || size == 0 || size > math.MaxInt64 {
-		return d.Errf("%q is not a size above 0, such as 64KiB", args[0])
-	}
-	o.MaxBody = int64(size)
-	return nil
 }
 
 func (o *AttemptOptions) readOtherItems(d *caddyfile.Dispenser, usage string) error {

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,10 +14,10 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/forward"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/jwt"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
 	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/internal/matchers"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/filters/outcome"
@@ -27,7 +28,7 @@ import (
 
 // open prepares what reads attempts. It returns the keys of the rates.
 func (j *Judge) open(ctx caddy.Context) (keys []attempt.RateKey, err error) {
-	j.log = ctx.Logger()
+	j.ctx, j.log = ctx, ctx.Logger()
 	if j.Name != "" {
 		j.log = j.log.With(zap.String("gate", j.Name))
 	}
@@ -45,24 +46,35 @@ func (j *Judge) open(ctx caddy.Context) (keys []attempt.RateKey, err error) {
 	return keys, j.credentials.Provision(ctx, j.OneAtATime)
 }
 
+// inSite adds the site and the gate to an error of provisioning, of which Caddy names positions only.
+func (j *Judge) inSite(ctx caddy.Context, err error) error {
+	server, _ := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	if err == nil || server == nil {
+		return err
+	}
+	site := "the site at " + strings.Join(server.Listen, ", ")
+	if hosts := matchers.Hosts(ctx, server); len(hosts) > 0 {
+		site = "the site " + strings.Join(hosts, ", ")
+	}
+	if strings.HasPrefix(err.Error(), j.Title()) {
+		return fmt.Errorf("in %s: %w", site, err)
+	}
+	return fmt.Errorf("in %s, %s: %w", site, j.Title(), err)
+}
+
 // close releases all that open has acquired, even if it has failed halfway.
 func (j *Judge) close() error {
 	if j.app != nil {
 		Of(j.app).remove(j)
 	}
 	j.lookup.Close()
-	err := errors.Join(j.rates.Close(), j.challenge.Close())
-	if key := j.bearerKey; key != "" {
-		j.bearerKey = ""
-		err = errors.Join(err, jwt.Close(key))
-	}
-	return err
+	return errors.Join(j.rates.Close(), j.challenge.Close(), j.bearer.Close())
 }
 
 // provisionReader prepares what reads an attempt. keys are those of the rates.
 func (j *Judge) provisionReader(keys []attempt.RateKey) (err error) {
-	if j.JWT != nil {
-		if j.bearerKey, j.bearer, err = j.JWT.Open(); err != nil {
+	if len(j.JWT) > 0 {
+		if j.bearer, err = j.JWT.Open(); err != nil {
 			return fmt.Errorf("jwt: %w", err)
 		}
 	}
@@ -72,7 +84,7 @@ func (j *Judge) provisionReader(keys []attempt.RateKey) (err error) {
 	if j.reader, err = j.newReader(keys); err != nil {
 		return err
 	}
-	for _, risk := range j.LineRisks() { // a configuration in JSON has no other warnings
+	for _, risk := range slices.Concat(j.LineRisks(), j.ValueRisks(), j.BuyerRisks(), j.IdentityRisks()) { // a configuration in JSON has no other warnings
 		j.log.Warn(risk)
 	}
 	return j.provisionLookup()
@@ -83,15 +95,19 @@ func (j *Judge) provisionFilters() (err error) {
 	if j.refuser, err = j.newRefuser(); err != nil {
 		return err
 	}
-	j.refuser.AsksToken = j.JWT != nil
+	j.refuser.AsksToken = len(j.JWT) > 0
 	if err := j.lists.Open(j.app.NamedLists(), j.Deny, j.Allow); err != nil {
 		return err
 	}
-	switch j.OtherItems {
-	case "", "refuse":
-	case "pass":
+	if j.OtherItems == "pass" {
 		j.app.WantOthers()
-	default:
+	}
+	return j.checkOtherItems()
+}
+
+// checkOtherItems reports a word that is none.
+func (j *Judge) checkOtherItems() error {
+	if !slices.Contains([]string{"", "refuse", "pass"}, j.OtherItems) {
 		return fmt.Errorf("other_items %q: there are refuse and pass", j.OtherItems)
 	}
 	return nil
@@ -127,8 +143,11 @@ func (g *Gate) provisionHolds() (err error) {
 	if err := g.provisionTimes(); err != nil {
 		return err
 	}
+	for _, risk := range g.OutcomeRisks() {
+		g.log.Warn(risk)
+	}
 	if g.InDoubt != nil {
-		g.probe, err = g.InDoubt.Compile(&probe.Gate{Name: g.Name, ByRef: len(g.Ref) > 0, HoldFor: g.holdOptions.HoldFor, Answers: g.Answers, Log: g.log})
+		g.probe, err = g.InDoubt.Compile(&probe.Gate{Name: g.Name, ByRef: len(g.Ref) > 0, HoldFor: g.holdOptions.HoldFor, Answers: g.Answers, MaxAnswer: g.maxAnswer(), Log: g.log})
 	}
 	return err
 }
@@ -143,12 +162,23 @@ func (j *Judge) openServer(ctx caddy.Context, inShadow bool) error {
 	j.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	j.app.UsesAddress(ctx, j.log, j.Title(), j.addressUses()...)
 	j.routes.Of(j.server)
+	order, err := guard.CheckOrder(ctx, j.server, j.Title())
+	if err != nil {
+		return err
+	}
 	queries, err := guard.QueryPaths(j.AlsoQuery)
 	if err != nil {
 		return err
 	}
-	j.guarded = guard.Gate{Name: j.Name, Check: j.OnlyChecks(), Shadow: inShadow, AlsoQuery: queries, Refuser: j.refuser, Avoidable: guard.AvoidableOn(ctx, j.server)}
-	for _, warning := range j.guarded.Avoidable {
+	j.guarded = guard.Gate{
+		Name: j.Name, Check: j.OnlyChecks(), Shadow: inShadow, AlsoQuery: queries, Refuser: j.refuser,
+		ReadsQuery: j.scope != nil || j.reader.FindsItemInQuery(), NeedsPayload: !j.buysBare(),
+		Warnings: append(order, guard.AvoidableOn(ctx, j.server)...),
+	}
+	if prefixes, asks := j.prefixes(); asks {
+		j.guarded.Warnings = append(j.guarded.Warnings, prefixes.Around(ctx, j.server)...)
+	}
+	for _, warning := range j.guarded.Warnings {
 		j.log.Warn(warning)
 	}
 	return nil
@@ -160,6 +190,7 @@ func (g *Gate) provisionServer(ctx caddy.Context) error {
 		return err
 	}
 	g.printOrder(ctx)
+	g.paths = patternsOf(matchers.Around(ctx, g.server))
 	exits, err := guard.ExitPaths(g.ExitsAs)
 	if err != nil {
 		return err
@@ -198,6 +229,9 @@ func (g *Gate) provisionOutcome() (err error) {
 	if err := g.outcomeConflict(); err != nil {
 		return err
 	}
+	if g.MaxAnswer != 0 && (g.MaxAnswer < leastAnswer || g.MaxAnswer > mostAnswer) {
+		return errors.New("max_answer: an answer of the shop is read up to 1KiB at least and 16MiB at most")
+	}
 	if g.outcomes, err = outcome.Compile(g.Rules, g.Answers, g.mode() == record.ModeBackend || g.Ask != nil); err != nil || g.Ask == nil {
 		return err
 	}
@@ -206,7 +240,34 @@ func (g *Gate) provisionOutcome() (err error) {
 	if g.ask, err = g.Ask.Compile(); err != nil {
 		return err
 	}
+	g.ask.MaxAnswer = g.maxAnswer()
 	return g.knowsNames("outcome ask", g.ask)
+}
+
+// The bounds of max_answer.
+const (
+	leastAnswer = 1 << 10
+	mostAnswer  = 16 << 20
+)
+
+// maxAnswer is how many bytes of an answer of the shop are read.
+func (g *Gate) maxAnswer() int { return cmp.Or(int(g.MaxAnswer), outcome.DefaultMaxBody) }
+
+// OutcomeRisks returns warnings about rules that probably take an answer of the shop for its contrary.
+func (g *Gate) OutcomeRisks() []string {
+	risks := outcome.Risks(g.Rules, g.Answers)
+	if g.Lookup != nil && (g.Outcome == "" || g.Outcome == "response") {
+		risks = append(risks, responseToCart)
+	}
+	if g.Ask != nil && g.Ask.ByAnswer() && (g.InDoubt == nil || g.InDoubt.Probe == "") {
+		risks = append(risks, unnamedOrder)
+	}
+	if g.InDoubt != nil {
+		for _, risk := range outcome.Risks(g.InDoubt.Rules, g.Answers) {
+			risks = append(risks, "in_doubt probe: "+risk)
+		}
+	}
+	return risks
 }
 
 // outcomeConflict reports options that a gate cannot use with its outcome.

@@ -60,7 +60,7 @@ type sent struct {
 	// following is known.
 	scope scope.Verdict
 	// operation has the arguments of an attempt by GraphQL.
-	operation scope.Result
+	operation scope.Judgement
 	body      []byte
 	// claims are those of the buyer's token; nil: no question needs them.
 	claims []byte
@@ -69,7 +69,7 @@ type sent struct {
 	// keys are the credentials of the attempt's session; turn is what it has while it is the
 	// only one of its session.
 	keys []session.Key
-	turn *session.Turn
+	turn *session.Exclusion
 }
 
 // cart is what the attempt is about.
@@ -96,7 +96,7 @@ type judged struct {
 	inPlaceOf, heldIn string
 	// bound is the reservation that the attempt already has; nil: none. stored is what the
 	// shop answered to it; nil: the shop is asked again.
-	bound  *reservation.Bound
+	bound  *reservation.AlreadyBound
 	stored *reservation.StoredAnswer
 	// ticket names the attempt's order, which waits for the shop or is there; empty: the client
 	// is to hear the answer itself. place is where that order is.

@@ -48,7 +48,7 @@ func (g *Gate) provisionQueue() (err error) {
 // enqueue reserves stock for an order that waits where others do.
 func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *purchase, id string, options edge.HoldOptions) (reservation.Hold, *sale.Refusal, error) {
 	q, saleID := p.runtime.Queue(), p.saleID()
-	options.Queue = &reservation.Queue{
+	options.Queue = &reservation.QueueOptions{
 		Pace: g.Queue.ShopPace(), Most: int64(g.Queue.Most), Memory: g.Queue.Memory, Longest: time.Duration(g.Queue.Longest), Edge: q.Edge, Gate: g.orderPrint(),
 	}
 	if int64(len(p.body)) <= g.Queue.MaxBody { // else it does not wait
@@ -156,7 +156,7 @@ func (g *Gate) tells(ctx context.Context, p *purchase, id string) takeoff {
 }
 
 // again202 tells the client of a repeat where the order of its key stands.
-func (g *Gate) again202(r *http.Request, p *purchase, b *reservation.Bound) *sale.Refusal {
+func (g *Gate) again202(r *http.Request, p *purchase, b *reservation.AlreadyBound) *sale.Refusal {
 	if no := g.tell(context.WithoutCancel(r.Context()), p, b.ID); no != nil {
 		return no
 	}

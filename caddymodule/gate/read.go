@@ -23,9 +23,16 @@ func (j *Judge) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 	if j.Body != "" && j.Body != "checked" && j.Body != "ignored" {
 		return nil, fmt.Errorf("body %q: there are checked and ignored", j.Body)
 	}
-	spec := attempt.Spec{MaxBody: j.MaxBody, BodyIgnored: j.Body == "ignored", RefShared: j.RefShared, Rates: rates, Anonymous: j.OnlyChecks(), Identities: make(map[string]attempt.Values)}
-	if j.JWT != nil {
-		spec.Bearer = &attempt.Bearer{Cookie: j.JWT.Cookie}
+	rules, err := j.app.IdentityRules()
+	if err != nil {
+		return nil, err
+	}
+	spec := attempt.Spec{Rules: rules, MaxBody: j.MaxBody, BodyIgnored: j.Body == "ignored", RefShared: j.RefShared, Rates: rates, Anonymous: j.OnlyChecks(), Identities: make(map[string]attempt.Values)}
+	if len(j.JWT) > 0 {
+		if err := j.JWT.Check(); err != nil {
+			return nil, fmt.Errorf("jwt: %w", err)
+		}
+		spec.Bearer = &attempt.Bearer{Cookie: j.JWT.Cookie()}
 	}
 	compile := func(name string, into *attempt.Values, exprs []string) error {
 		values, err := attempt.CompileAll(exprs...)
@@ -38,7 +45,7 @@ func (j *Judge) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 	if at := slices.IndexFunc(j.expressions(), operation.ByClient); at >= 0 && len(j.GraphQL) == 0 {
 		return nil, fmt.Errorf("%s: it is an argument of an operation: name the field that has it, such as `graphql addItemsToOrder`", j.expressions()[at])
 	}
-	err := errors.Join(compile("sale", &spec.Sale, j.Sale), compile("buyer", &spec.Buyer, j.Buyer), compile("region", &spec.Region, j.Region),
+	err = errors.Join(compile("sale", &spec.Sale, j.Sale), compile("buyer", &spec.Buyer, j.Buyer), compile("region", &spec.Region, j.Region),
 		compile("ref", &spec.Ref, j.Ref), compile("idempotency", &spec.Key, j.Idempotency))
 	for kind, exprs := range j.Identities {
 		var values attempt.Values

@@ -41,7 +41,7 @@ func TestRefusalsDoNotAllocate(t *testing.T) {
 	r := httptest.NewRequest("POST", "/api/order", nil)
 	r = inCaddy(r)
 	w := &plainWriter{header: make(http.Header)}
-	for style, styles := range map[string][]refuse.Style{
+	for style, styles := range map[string][]refuse.Appearance{
 		"problem": nil,
 		"body":    {{Reasons: []string{"*"}, Body: `{"code":{status},"msg":"{title}","sku":"{sku}","again":{retry_after}}`}},
 		"html":    {{Reasons: []string{"*"}, Body: `<p>{title} {sku}</p>`}},

@@ -127,7 +127,7 @@ func linesIn(s *sale.Sale, a *sale.Attempt) []sale.Line {
 
 // judgeBound decides on an attempt whose key, ref or lines already have a reservation: a
 // refusal, the stored answer, or forwarding it again.
-func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.Bound) *sale.Refusal {
+func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.AlreadyBound) *sale.Refusal {
 	id := b.ID
 	if !b.Same {
 		id = "" // it may belong to another buyer
@@ -213,6 +213,6 @@ func (g *Gate) again(r *http.Request, p *purchase, pl *forward.InFlightSlot) tak
 		return refused(refuse.Unavailable)
 	}
 	p.publish(r, "repeated", hold.ID)
-	f := &forward.Forwarding{Rules: g.outcomes, Log: g.log, Slot: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl, Again: true}
+	f := &forward.Forwarding{Rules: g.outcomes, MaxAnswer: g.maxAnswer(), Log: g.log, Slot: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl, Again: true}
 	return takeoff{way: isForwarded, forwarding: f, timeout: g.timeToForward(&hold, time.Now())}
 }

@@ -13,9 +13,9 @@ import (
 	_ "github.com/stockgate/stockgate/caddymodule"
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/sale"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // The order that docs/filters.md gives to operators is the order of the rules.

@@ -142,14 +142,14 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) t
 		}
 		return refused(cmp.Or(no, refusePending))
 	}
-	if b, bound := errors.AsType[*reservation.Bound](err); bound {
+	if b, bound := errors.AsType[*reservation.AlreadyBound](err); bound {
 		if no = g.judgeBound(r, p, b); no != nil {
 			return refused(no)
 		}
 		if p.bound != nil {
 			return g.repeat(r, p, pl)
 		}
-		if hold, no, err = g.reserve(r, p, pl.Key); no == nil && errors.As(err, new(*reservation.Bound)) {
+		if hold, no, err = g.reserve(r, p, pl.Key); no == nil && errors.As(err, new(*reservation.AlreadyBound)) {
 			no = refusePending
 		}
 	}
@@ -188,7 +188,7 @@ func (g *Gate) forwarding(r *http.Request, p *purchase, pl *forward.InFlightSlot
 		return refused(refuseTooLong)
 	}
 	p.publish(r, "reserved", hold.ID)
-	f := &forward.Forwarding{Rules: g.outcomes, Log: g.log, Slot: pl, Began: p.began, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
+	f := &forward.Forwarding{Rules: g.outcomes, MaxAnswer: g.maxAnswer(), Log: g.log, Slot: pl, Began: p.began, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
 	if g.ask != nil {
 		f.Asker = g.newAsking(r, p, &f.Hold, asked)
 	}

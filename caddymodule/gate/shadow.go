@@ -31,7 +31,7 @@ const watchedPerSlot = 4
 type shadowed struct {
 	watching *filters.Slots
 	texts    []string // the values that only Caddy's replacer knows
-	keep     shadow.Keep
+	keep     shadow.Excerpt
 	maxBody  int64
 }
 
@@ -46,7 +46,7 @@ func (g *Gate) provisionShadow() error {
 	s := &g.shadow
 	s.watching, s.maxBody, s.keep.Header = filters.NewSlots(watchedPerSlot*g.MaxInFlight), g.reader.MaxBody(), len(g.Answers) > 0
 	if g.outcomes.ReadsBody {
-		s.keep.Body = forward.HoldBack
+		s.keep.Body = g.maxAnswer()
 	}
 	for _, expr := range g.values() {
 		if v, err := attempt.Compile(expr); err == nil && v.Kind() == attempt.Text {
@@ -133,7 +133,7 @@ func (s *sighting) judge() {
 	if !passed && (no == nil || no.Reason != sale.Unavailable) {
 		no, err = s.dryRun(r, no)
 	}
-	_, repeated := errors.AsType[*reservation.Bound](err)
+	_, repeated := errors.AsType[*reservation.AlreadyBound](err)
 	switch {
 	case repeated || p.bound != nil:
 		meter.CountShadow(p.saleID(), "repeated", "")

@@ -14,7 +14,6 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/internal/saved"
@@ -123,22 +122,41 @@ func (j *Judge) tryAnswer(raw []byte, out *adminapi.TryAnswer) error {
 	if err != nil {
 		return request.Bad("the answer: %w", err)
 	}
-	answer := &outcome.Reply{Status: resp.StatusCode, Header: resp.Header, Body: body, Whole: true}
-	if len(body) > forward.HoldBack {
-		answer.Body, answer.Whole = body[:forward.HoldBack], false
+	answer := &outcome.ShopAnswer{Status: resp.StatusCode, Header: resp.Header, Body: body, Whole: true, MaxBody: j.gate.maxAnswer()}
+	if most := answer.MaxBody; len(body) > most {
+		answer.Body, answer.Whole = body[:most], false
 	}
 	v, by, word := j.gate.outcomes.Match(answer)
 	if v == outcome.Undecided {
 		v = j.gate.outcomes.Otherwise
 		note := noteLong
-		if answer.Whole {
+		if _, problem := answer.Plain(); problem == "" {
 			note = noteMore
 		}
 		out.Notes = append(out.Notes, note)
 	}
+	if by == "" {
+		if note := unmatchedNote(j.gate.outcomes.Unmatched(answer)); note != "" {
+			out.Notes = append(out.Notes, note)
+		}
+	}
 	out.Answer = &adminapi.TryOutcome{Status: resp.StatusCode, Outcome: v.String()}
 	out.Answer.Rule, out.Answer.Matched = by, word
 	return nil
+}
+
+// unmatchedNote says why no rule matches an answer; empty: by its status and values.
+func unmatchedNote(cause string) string {
+	path, missing := strings.CutPrefix(cause, outcome.CauseMissing)
+	switch {
+	case missing:
+		return "no rule matches: the answer has no value at " + path
+	case cause == string(outcome.CauseNotJSON):
+		return "no rule matches: the answer's body is not one JSON document"
+	case cause == string(outcome.CauseEncoded):
+		return "no rule matches: the answer's Content-Encoding is not undone here, or its body is broken: the edge asks for none, so find out what compresses it, and let it keep to Accept-Encoding"
+	}
+	return ""
 }
 
 // savedRequest turns a saved request into what Caddy's server would pass to the gate.

@@ -58,7 +58,7 @@ func (d *Door) provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
-	refuser, err := refuse.New([]refuse.Style{{Reasons: []string{string(sale.ClosedDoor)}, Status: d.Status, Style: d.Style, Body: d.Body}})
+	refuser, err := refuse.New([]refuse.Appearance{{Reasons: []string{string(sale.ClosedDoor)}, Status: d.Status, Style: d.Style, Body: d.Body}})
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
@@ -89,7 +89,7 @@ func (s *Routes) doorSteps(doors []*Door) (steps []gateStep) {
 	for _, d := range doors {
 		s.methods = append(s.methods, setMethods(d.sets))
 		s.closed = append(s.closed, setMethods(d.sets))
-		steps = append(steps, gateStep{loose: s.loosen(d.sets), door: true, acts: []gateAct{{gate: &d.gate}}})
+		steps = append(steps, gateStep{loose: s.loosen(d.sets), door: true, acts: []gateAct{{gate: &gateVisit{Gate: &d.gate, reads: true}}}})
 		for i := range s.queries { // the shop takes them for a path, whatever that is
 			s.queries[i].gates = append(s.queries[i].gates, &d.gate)
 		}

@@ -92,18 +92,17 @@ func (g *exitGate) isFor(double *reading, t target, methods []string, path, quer
 	return false
 }
 
+// takes reports whether a reading may be an order for the gate.
 func (g *exitGate) takes(r *reading) bool {
-	if g.methods != nil && !slices.Contains(g.methods, r.Method) {
+	if g.methods != nil && !slices.Contains(g.methods, r.Method) || g.methods == nil && g.gate.passesOptions(r) {
 		return false
 	}
-	if g.as != nil {
-		ok, err := g.as.MatchWithError(r.Request)
-		return ok && err == nil
-	}
+	emptyEnd := false
 	for _, level := range g.chain {
 		if looseMatch(level, r) == no {
 			return false
 		}
+		emptyEnd = emptyEnd || r.emptyEnd
 	}
-	return true
+	return !emptyEnd || !g.gate.passesPrefix(r, slices.ContainsFunc(g.methods, isRead))
 }

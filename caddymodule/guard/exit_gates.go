@@ -30,10 +30,9 @@ type exitGate struct {
 	guard   *Guard   // the door is closed only to requests that this guard has let pass; nil: it is no door
 	methods []string // nil: any
 	// chain has the matchers on the way to the gate, without hosts, unless a rewrite comes
-	// after them; targeted: some of them match the path or the query.
+	// after them; with exits_as it has only these paths. targeted: some of them match the path or the query.
 	chain    [][][]looseMatcher
 	targeted bool
-	as       *caddyhttp.MatchPath // exits_as; nil: chain
 	// dials are the upstreams behind the gate; anywhere: some of them are not known in
 	// advance.
 	dials    []string
@@ -53,7 +52,7 @@ func (e *exits) ready() *exits {
 			e.gates = append(e.gates, w.gates...)
 		}
 		e.gates = slices.DeleteFunc(e.gates, func(g *exitGate) bool {
-			return g.gate.Check || g.gate.Shadow || g.as == nil && !g.targeted || len(g.dials) == 0 && !g.anywhere
+			return g.gate.Check || g.gate.Shadow || !g.targeted || len(g.dials) == 0 && !g.anywhere
 		})
 	})
 	return e
@@ -144,7 +143,7 @@ func (w *exitWalk) handler(h caddyhttp.MiddlewareHandler, at exitGate, invoked [
 	case Handler:
 		at.gate = h.Guarded()
 		if at.gate.ExitsAs != nil {
-			at.as = at.gate.ExitsAs
+			at.chain, at.targeted = [][][]looseMatcher{{{w.exits.look.loosenOne(at.gate.ExitsAs)}}}, true
 		}
 		w.gates = append(w.gates, &at)
 	case *rewrite.Rewrite:

@@ -2,6 +2,7 @@ package guard
 
 import (
 	"fmt"
+	"net/http"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
@@ -21,11 +22,31 @@ type Gate struct {
 	AlsoQuery []route.QueryPath
 	// ExitsAs are the paths under which the gate's orders leave; nil: those of its matcher.
 	ExitsAs *caddyhttp.MatchPath
-	Refuser *refuse.Refuser
+	// ReadsQuery: an attempt may be a GET, because servers may read its item or operation in the query.
+	ReadsQuery bool
+	// NeedsPayload: an attempt has a query or a body.
+	NeedsPayload bool
+	Refuser      *refuse.Refuser
 	// door: it stands for a closed door, to which no request comes.
 	door bool
-	// Avoidable are warnings about matchers around the gate by which a client can avoid it.
-	Avoidable []string
+	// Warnings are those about the matchers around the gate.
+	Warnings []string
+}
+
+// passesPrefix reports whether a request for /x passes beside a gate for /x/*, although servers may read
+// /x/ in it: a check decides nothing for the order itself, and a GET or HEAD without a body has no item. named: the gate's
+// matchers name these methods.
+func (g *Gate) passesPrefix(r *reading, named bool) bool {
+	return !g.door && (g.Check || g.NeedsPayload && !named && r.bare && isRead(r.asked) && !g.findsIn(r.URL.RawQuery))
+}
+
+// findsIn reports whether a query may make an attempt of a request without a body.
+func (g *Gate) findsIn(query string) bool { return g.ReadsQuery && query != "" }
+
+// passesOptions reports whether an OPTIONS request that has met no gate may leave for the upstream: nothing
+// in it can be an order.
+func (g *Gate) passesOptions(r *reading) bool {
+	return r.asked == http.MethodOptions && r.Method == http.MethodOptions && r.bare && !g.door && g.NeedsPayload && !g.findsIn(r.URL.RawQuery)
 }
 
 // QueryPaths reads the parameters of also_query: NAME, or NAME=PREFIX.

@@ -60,6 +60,9 @@ func (g *Guard) Provision(ctx caddy.Context) (err error) {
 		g.routes.Of(server)
 		g.routes.doors = g.Close
 		WatchExits(ctx, server)
+		if err := checkGuardOrder(ctx, server); err != nil {
+			return err
+		}
 	}
 	for _, name := range g.AllowHeaders {
 		if attempt.Reserved(name) {

@@ -12,18 +12,18 @@ import (
 	"github.com/stockgate/stockgate/filters/route"
 )
 
-// answer reports whether a matcher matches a reading of a request.
-type answer uint8
+// matched reports whether a matcher matches a reading of a request.
+type matched uint8
 
 // The answers are in their order: of all that must match, the least counts; of several of which one
 // must match, the greatest.
 const (
-	no    answer = iota
-	maybe        // servers differ
+	no    matched = iota
+	maybe         // servers differ
 	yes
 )
 
-func answerOf(matches bool) answer {
+func answerOf(matches bool) matched {
 	if matches {
 		return yes
 	}
@@ -31,15 +31,18 @@ func answerOf(matches bool) answer {
 }
 
 // looseMatcher asks one of Caddy's matchers about a reading, ignoring case.
-type looseMatcher func(*reading) answer
+type looseMatcher func(*reading) matched
 
-// looseMatch reports whether one of the sets matches; without sets it always does.
-func looseMatch(sets [][]looseMatcher, r *reading) answer {
+// looseMatch reports whether one of the sets matches; without sets it always does. It notes in the
+// reading whether those that match do so only by the empty end of a path.
+func looseMatch(sets [][]looseMatcher, r *reading) matched {
+	r.emptyEnd = false
 	if len(sets) == 0 {
 		return yes
 	}
-	best := no
+	best, emptyEnds := no, true
 	for _, set := range sets {
+		r.emptyEnd = false
 		all := yes
 		for _, m := range set {
 			if all = min(all, m(r)); all == no {
@@ -47,7 +50,9 @@ func looseMatch(sets [][]looseMatcher, r *reading) answer {
 			}
 		}
 		best = max(best, all)
+		emptyEnds = emptyEnds && (all == no || r.emptyEnd)
 	}
+	r.emptyEnd = best != no && emptyEnds
 	return best
 }
 
@@ -74,7 +79,7 @@ func (s *Routes) loosenOne(m any) looseMatcher {
 			s.slashless = s.slashless || slash && !slices.Contains(*m, short)
 			s.plain = s.plain && !HasPlaceholder(pattern)
 		}
-		return ask
+		return loosenPath(*m, ask)
 	case *caddyhttp.MatchMethod, *caddyhttp.MatchHost:
 		return ask
 	case *caddyhttp.MatchHeader:
@@ -90,7 +95,7 @@ func (s *Routes) loosenOne(m any) looseMatcher {
 		if err != nil { // Caddy has compiled it without (?i)
 			return anyCase(ask)
 		}
-		return func(r *reading) answer {
+		return func(r *reading) matched {
 			return answerOf(re.MatchString(r.URL.Path) || re.MatchString(caddyhttp.CleanPath(r.URL.Path, true)))
 		}
 	}
@@ -98,27 +103,31 @@ func (s *Routes) loosenOne(m any) looseMatcher {
 	s.sees |= route.Slash | route.Upper
 	s.slashless, s.plain, s.leaves = true, false, true
 	if not, ok := m.(*caddyhttp.MatchNot); ok {
-		return s.loosenNot(not, anyCase(ask))
+		return s.loosenNot(not)
 	}
 	return anyCase(ask)
 }
 
-// loosenNot prepares a negation: it may match where servers differ on what is inside. whole asks
-// about all of it.
-func (s *Routes) loosenNot(m *caddyhttp.MatchNot, whole looseMatcher) looseMatcher {
+// loosenNot prepares a negation. It does not match a reading if the matchers inside match any spelling of it
+// with other slashes or in another case. It may match where servers differ on the matchers inside.
+func (s *Routes) loosenNot(m *caddyhttp.MatchNot) looseMatcher {
 	inside := s.loosen(m.MatcherSets)
-	return func(r *reading) answer {
-		if looseMatch(inside, r) == maybe {
-			return maybe
+	return func(r *reading) matched {
+		emptyEnd, path, raw := r.emptyEnd, r.URL.Path, r.URL.RawPath
+		best := no
+		for _, spelling := range route.Spellings(path) {
+			r.URL.Path, r.URL.RawPath = spelling, ""
+			best = max(best, looseMatch(inside, r))
 		}
-		return whole(r)
+		r.emptyEnd, r.URL.Path, r.URL.RawPath = emptyEnd, path, raw
+		return yes - best
 	}
 }
 
 // asker asks one matcher. An error makes Caddy answer, and is no match.
 func asker(m any) looseMatcher {
 	set := caddyhttp.MatcherSet{m}
-	return func(r *reading) answer {
+	return func(r *reading) matched {
 		ok, err := set.MatchWithError(r.Request)
 		return answerOf(ok && err == nil)
 	}
@@ -126,7 +135,7 @@ func asker(m any) looseMatcher {
 
 // anyCase asks about a path and about the same path in lower case.
 func anyCase(ask looseMatcher) looseMatcher {
-	return func(r *reading) answer {
+	return func(r *reading) matched {
 		if ask(r) == yes {
 			return yes
 		}

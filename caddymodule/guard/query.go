@@ -17,6 +17,11 @@ type reading struct {
 	// answers are those of the query matchers, each about the last query that it was asked about:
 	// the readings of one request mostly have the same one.
 	answers []queryAnswer
+	// asked is the method of the request itself; bare: it has no body.
+	asked string
+	bare  bool
+	// emptyEnd: the matchers asked last match only because a * at the end of a path stands for nothing.
+	emptyEnd bool
 	// left is how many readings of values may still be made for this request.
 	left int
 }
@@ -25,7 +30,7 @@ type reading struct {
 type queryAnswer struct {
 	known bool
 	query string
-	answer
+	matched
 }
 
 // parses reports whether Caddy can parse a query. It finds no parameter in any other.
@@ -38,19 +43,19 @@ func parses(query string) bool {
 func (s *Routes) loosenQuery(m *caddyhttp.MatchQuery) looseMatcher {
 	at := s.matched
 	s.matched++
-	return func(r *reading) answer {
+	return func(r *reading) matched {
 		last := &r.answers[at]
 		if query := r.URL.RawQuery; !last.known || last.query != query {
 			*last = queryAnswer{true, query, r.answer(*m, query)}
 		}
-		return last.answer
+		return last.matched
 	}
 }
 
 // answer reports whether servers may read in a query what a matcher wants. It is maybe where Caddy
 // cannot parse the query, where it has a wanted parameter in another spelling or several times with
 // other values, and where there are too many readings.
-func (r *reading) answer(m caddyhttp.MatchQuery, query string) answer {
+func (r *reading) answer(m caddyhttp.MatchQuery, query string) matched {
 	if len(m) == 0 { // it wants an empty query
 		return answerOf(len(r.URL.Query()) == 0)
 	}
@@ -66,7 +71,7 @@ func (r *reading) answer(m caddyhttp.MatchQuery, query string) answer {
 }
 
 // named is answer for one of the matcher's names.
-func (r *reading) named(query, name string, values []string, repl *caddy.Replacer) answer {
+func (r *reading) named(query, name string, values []string, repl *caddy.Replacer) matched {
 	wanted := make([]string, len(values))
 	for i, value := range values {
 		wanted[i] = repl.ReplaceAll(value, "")

@@ -58,9 +58,16 @@ type gateStep struct {
 
 // gateAct is what a handler does on the way. One of its fields is set.
 type gateAct struct {
-	gate    *Gate
+	gate    *gateVisit
 	rewrite *rewrite.Rewrite
 	steps   []gateStep // a subroute's
+}
+
+// gateVisit is a gate at a place in the routes.
+type gateVisit struct {
+	*Gate
+	// reads: the matchers before it name GET or HEAD.
+	reads bool
 }
 
 // Of sets the server that the routes belong to, before first use; nil: there are none.
@@ -124,7 +131,7 @@ func (s *Routes) act(step *gateStep, h caddyhttp.MiddlewareHandler, methods, inv
 		for _, path := range h.Guarded().AlsoQuery {
 			s.addQuery(path, h.Guarded())
 		}
-		step.acts = append(step.acts, gateAct{gate: h.Guarded()})
+		step.acts = append(step.acts, gateAct{gate: &gateVisit{h.Guarded(), slices.ContainsFunc(methods, isRead)}})
 	case *rewrite.Rewrite:
 		s.plain, s.leaves, s.remade = false, true, s.remade || h.Method != ""
 		step.acts = append(step.acts, gateAct{rewrite: h})
@@ -199,17 +206,19 @@ func (s *Routes) admits(method string) bool {
 	return false
 }
 
-// visit is one question: which gates does a request reach?
-type visit struct {
-	loose  bool // as some server may read it, not as Caddy does
-	groups []string
-	gates  []*Gate
+// question is one question: which gates does a request reach?
+type question struct {
+	loose bool // as some server may read it, not as Caddy does
+	// emptyEnd: a route around matches only because a * at the end of its path stands for nothing.
+	emptyEnd bool
+	groups   []string
+	gates    []*Gate
 }
 
 // walk follows the routes as Caddy does, past gates and past handlers that would answer,
 // because another reading need not meet them. Where a route may match or not, both count: what is
 // in it, and what follows. false: a route has ended the way.
-func (v *visit) walk(steps []gateStep, r *reading) bool {
+func (v *question) walk(steps []gateStep, r *reading) bool {
 	for i := range steps {
 		s := &steps[i]
 		if s.group != "" && slices.Contains(v.groups, s.group) || s.door && !v.loose {
@@ -222,7 +231,10 @@ func (v *visit) walk(steps []gateStep, r *reading) bool {
 		if s.group != "" && matches == yes {
 			v.groups = append(v.groups, s.group)
 		}
+		around := v.emptyEnd
+		v.emptyEnd = around || v.loose && r.emptyEnd
 		goesOn := v.enter(s, r) && !s.terminal
+		v.emptyEnd = around
 		if !goesOn && matches == yes {
 			return false
 		}
@@ -231,11 +243,13 @@ func (v *visit) walk(steps []gateStep, r *reading) bool {
 }
 
 // enter takes a request through the handlers of a route. false: one of them has ended the way.
-func (v *visit) enter(s *gateStep, r *reading) bool {
+func (v *question) enter(s *gateStep, r *reading) bool {
 	for i := range s.acts {
 		switch a := &s.acts[i]; {
 		case a.gate != nil:
-			v.gates = append(v.gates, a.gate)
+			if !v.emptyEnd || !a.gate.passesPrefix(r, a.gate.reads) {
+				v.gates = append(v.gates, a.gate.Gate)
+			}
 		case a.rewrite != nil:
 			a.rewrite.Rewrite(r.Request, replacerOf(r.Request))
 		case !v.walk(a.steps, r):
@@ -246,7 +260,7 @@ func (v *visit) enter(s *gateStep, r *reading) bool {
 }
 
 // matches asks the matchers of a route. An error makes Caddy answer, and is no match.
-func (v *visit) matches(s *gateStep, r *reading) answer {
+func (v *question) matches(s *gateStep, r *reading) matched {
 	if !v.loose {
 		ok, err := s.sets.AnyMatchWithError(r.Request)
 		return answerOf(ok && err == nil)

@@ -43,7 +43,7 @@ type Cache struct {
 	runtime *edgeruntime.Runtime
 	Options
 	mu      sync.Mutex
-	sales   map[string]*Overview
+	sales   map[string]*Cached
 	reading singleflight.Group
 }
 
@@ -56,8 +56,8 @@ type Options struct {
 	Queue   bool          // also read the lines of orders that wait
 }
 
-// Overview is the cached overview of one sale. It never changes.
-type Overview struct {
+// Cached is the cached overview of one sale. It never changes.
+type Cached struct {
 	Overview *reservation.Overview  // nil: never read
 	Cells    map[string]record.Cell // by name; nil: too many
 	Queue    *queue.State           // with Options.Queue; nil: the sale has none
@@ -77,7 +77,7 @@ func Of(place *atomic.Pointer[Cache], d *edgeruntime.Runtime, how Options) *Cach
 		if b != nil && b.runtime == d {
 			return b
 		}
-		if fresh := (&Cache{runtime: d, Options: how, sales: make(map[string]*Overview)}); place.CompareAndSwap(b, fresh) {
+		if fresh := (&Cache{runtime: d, Options: how, sales: make(map[string]*Cached)}); place.CompareAndSwap(b, fresh) {
 			return fresh
 		}
 	}
@@ -86,12 +86,12 @@ func Of(place *atomic.Pointer[Cache], d *edgeruntime.Runtime, how Options) *Cach
 // Recent returns a sale's overview without waiting for Redis, unless the last one is too
 // old because no caller has asked for a while. It fails when Redis has not answered for
 // some seconds.
-func (b *Cache) Recent(ctx context.Context, id string) (*Overview, error) {
+func (b *Cache) Recent(ctx context.Context, id string) (*Cached, error) {
 	known := b.known(id)
 	if known.fresh() {
 		return known.usable()
 	}
-	flight := b.read(id)
+	flight := b.read(id, known)
 	if s, err := known.usable(); err == nil {
 		return s, nil
 	}
@@ -108,11 +108,11 @@ func (b *Cache) Recent(ctx context.Context, id string) (*Overview, error) {
 
 // Latest returns a sale's overview as new as possible: the last one that was read, if Redis
 // does not answer before ctx ends. False: there is none.
-func (b *Cache) Latest(ctx context.Context, id string) (*Overview, bool) {
+func (b *Cache) Latest(ctx context.Context, id string) (*Cached, bool) {
 	known := b.known(id)
 	if !known.fresh() {
 		select {
-		case <-b.read(id):
+		case <-b.read(id, known):
 			known = b.known(id)
 		case <-ctx.Done():
 		}
@@ -121,20 +121,20 @@ func (b *Cache) Latest(ctx context.Context, id string) (*Overview, bool) {
 }
 
 // known returns the cached overview of a sale, or an empty one.
-func (b *Cache) known(id string) *Overview {
+func (b *Cache) known(id string) *Cached {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if s, ok := b.sales[id]; ok {
 		return s
 	}
-	return new(Overview)
+	return new(Cached)
 }
 
 // fresh reports whether it is too early to read again.
-func (s *Overview) fresh() bool { return time.Since(s.tried) < s.pause }
+func (s *Cached) fresh() bool { return time.Since(s.tried) < s.pause }
 
 // usable returns the overview unless it is too old.
-func (s *Overview) usable() (*Overview, error) {
+func (s *Cached) usable() (*Cached, error) {
 	switch {
 	case s.Overview != nil && time.Since(s.read) < s.good:
 		return s, nil
@@ -144,11 +144,14 @@ func (s *Overview) usable() (*Overview, error) {
 	return nil, ErrOld
 }
 
-// read starts to read a sale's overview, unless a read is already running. The channel
-// receives when that has ended.
-func (b *Cache) read(id string) <-chan singleflight.Result {
+// read starts to read a sale's overview, unless a read is already running, or one has ended since the caller
+// looked and saw seen. The channel receives when the read has ended.
+func (b *Cache) read(id string, seen *Cached) <-chan singleflight.Result {
 	return b.reading.DoChan(id, func() (any, error) {
 		next := *b.known(id)
+		if next.tried.After(seen.tried) && next.fresh() {
+			return nil, nil
+		}
 		started := time.Now()
 		cells := make(map[string]record.Cell)
 		var lines map[string]sale.Line
@@ -180,7 +183,7 @@ func (b *Cache) read(id string) <-chan singleflight.Result {
 }
 
 // put caches a sale's overview, and drops those of sales that no longer exist.
-func (b *Cache) put(id string, s *Overview) {
+func (b *Cache) put(id string, s *Cached) {
 	catalogue := b.runtime.Catalogue()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -195,7 +198,7 @@ func (b *Cache) put(id string, s *Overview) {
 
 // pace sets when a sale's overview is read again, and how long it stays usable. The longer
 // a read takes and the more sales are busy, the longer the pause.
-func (b *Cache) pace(s *Overview) {
+func (b *Cache) pace(s *Cached) {
 	if s.err != nil {
 		s.pause = timing.Overview.Now()
 		return
@@ -213,13 +216,13 @@ func (b *Cache) pace(s *Overview) {
 // Again reads a sale that has changed before its next read is due, unless it was read just
 // now.
 func (b *Cache) Again(id string) {
-	if time.Since(b.known(id).tried) >= timing.Overview.Now() {
-		b.read(id)
+	if known := b.known(id); time.Since(known.tried) >= timing.Overview.Now() {
+		b.read(id, known)
 	}
 }
 
 // Reported returns the cells to report: each of them, or their sum if there are too many.
-func (s *Overview) Reported() []record.Cell {
+func (s *Cached) Reported() []record.Cell {
 	if s.Cells == nil {
 		return []record.Cell{s.Overview.Sum}
 	}

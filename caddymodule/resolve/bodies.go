@@ -15,15 +15,15 @@ const (
 	maxReading, maxReadingClient = 256, 64
 )
 
-// reading counts the webhooks whose bodies are read. The zero value is ready.
-type reading struct {
+// bodyCounter counts the webhooks whose bodies are read. The zero value is ready.
+type bodyCounter struct {
 	mu       sync.Mutex
 	all      int
 	byClient map[string]int // those above 0, so that it has at most maxReading
 }
 
 // begin makes room for a body; a refusal: there is none. The caller must call end.
-func (o *reading) begin(client string) *refusal {
+func (o *bodyCounter) begin(client string) *refusal {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	switch {
@@ -43,7 +43,7 @@ func (o *reading) begin(client string) *refusal {
 }
 
 // end gives the room back.
-func (o *reading) end(client string) {
+func (o *bodyCounter) end(client string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.all--

@@ -111,7 +111,7 @@ func (h *Resolve) readEvent(d *caddyfile.Dispenser, usage string) error {
 		return err
 	}
 	at := *d
-	var a outcome.Answer
+	var a outcome.AnswerMatcher
 	err := directive.ReadBlock(d, map[string]directive.Option{
 		"json": {Usage: "json [!]<path> [<value...>]", Read: directive.JSONTest(&a.JSON), List: true},
 	})
@@ -122,7 +122,7 @@ func (h *Resolve) readEvent(d *caddyfile.Dispenser, usage string) error {
 		return at.Errf("event %s tests nothing: give it json", word)
 	}
 	if h.Events == nil {
-		h.Events = make(map[string]outcome.Answer)
+		h.Events = make(map[string]outcome.AnswerMatcher)
 	}
 	h.Events[name] = a
 	return nil

@@ -89,7 +89,7 @@ func (h *Resolve) events(body []byte) ([]event, *refusal) {
 	}
 	var found []event
 	for _, document := range documents {
-		e := event{then: h.rules.Decide(&outcome.Reply{Body: document, Whole: true})}
+		e := event{then: h.rules.Decide(&outcome.ShopAnswer{Body: document, Whole: true})}
 		if e.then == outcome.Undecided {
 			return nil, h.severalOf("the tests")
 		}

@@ -3,7 +3,7 @@ package resolve
 import "github.com/stockgate/stockgate/caddymodule/internal/meter"
 
 // Bodies are webhooks that are read.
-type Bodies struct{ reading }
+type Bodies struct{ bodyCounter }
 
 // Begin returns the status of the refusal and how it counts; 0: there is room.
 func (b *Bodies) Begin(client string) (int, meter.WebhookResult) {

@@ -26,7 +26,7 @@ func (s *settling) forward(w http.ResponseWriter, r *http.Request, next caddyhtt
 	defer cancel()
 	repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
 	forward.Forget(repl)
-	a := &answer{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, settling: s, repl: repl, before: w.Header().Clone()}
+	a := &settlingAnswer{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, settling: s, repl: repl, before: w.Header().Clone()}
 	err := next.ServeHTTP(a, r.WithContext(ctx))
 	switch {
 	case a.own: // the provider has this handler's answer
@@ -46,8 +46,8 @@ func (s *settling) forward(w http.ResponseWriter, r *http.Request, next caddyhtt
 	return nil
 }
 
-// answer stands between the shop and the provider. It settles before a success goes out.
-type answer struct {
+// settlingAnswer stands between the shop and the provider. It settles before a success goes out.
+type settlingAnswer struct {
 	*caddyhttp.ResponseWriterWrapper
 	settling *settling
 	repl     *caddy.Replacer
@@ -58,7 +58,7 @@ type answer struct {
 }
 
 // WriteHeader takes the shop's status, which decides.
-func (a *answer) WriteHeader(status int) {
+func (a *settlingAnswer) WriteHeader(status int) {
 	if status < 200 || a.status != 0 { // an interim answer says nothing
 		return
 	}
@@ -85,7 +85,7 @@ func (a *answer) WriteHeader(status int) {
 }
 
 // refuse answers in the shop's place.
-func (a *answer) refuse(no *refusal) {
+func (a *settlingAnswer) refuse(no *refusal) {
 	a.own = true
 	h := a.Header()
 	clear(h)
@@ -94,7 +94,7 @@ func (a *answer) refuse(no *refusal) {
 }
 
 // Write drops what the shop says where this handler has answered.
-func (a *answer) Write(p []byte) (int, error) {
+func (a *settlingAnswer) Write(p []byte) (int, error) {
 	if a.status == 0 {
 		a.WriteHeader(http.StatusOK)
 	}
@@ -105,12 +105,12 @@ func (a *answer) Write(p []byte) (int, error) {
 }
 
 // ReadFrom copies through Write.
-func (a *answer) ReadFrom(r io.Reader) (int64, error) {
+func (a *settlingAnswer) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(struct{ io.Writer }{a}, r)
 }
 
 // FlushError flushes what may reach the provider.
-func (a *answer) FlushError() error {
+func (a *settlingAnswer) FlushError() error {
 	if a.status == 0 || a.own {
 		return nil
 	}
@@ -118,17 +118,17 @@ func (a *answer) FlushError() error {
 }
 
 // Flush is FlushError without the error.
-func (a *answer) Flush() { _ = a.FlushError() }
+func (a *settlingAnswer) Flush() { _ = a.FlushError() }
 
 // Hijack is refused: a webhook is no tunnel.
-func (a *answer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+func (a *settlingAnswer) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return nil, nil, errors.ErrUnsupported
 }
 
 // Interface guards
 var (
-	_ http.ResponseWriter = (*answer)(nil)
-	_ io.ReaderFrom       = (*answer)(nil)
-	_ http.Flusher        = (*answer)(nil)
-	_ http.Hijacker       = (*answer)(nil)
+	_ http.ResponseWriter = (*settlingAnswer)(nil)
+	_ io.ReaderFrom       = (*settlingAnswer)(nil)
+	_ http.Flusher        = (*settlingAnswer)(nil)
+	_ http.Hijacker       = (*settlingAnswer)(nil)
 )

@@ -55,7 +55,7 @@ type Resolve struct {
 	Ref []string `json:"ref,omitempty"`
 	// Events are named tests of an event, for use in Rules. Only the body is signed, so that
 	// only its values can be tested.
-	Events map[string]outcome.Answer `json:"events,omitempty"`
+	Events map[string]outcome.AnswerMatcher `json:"events,omitempty"`
 	// Rules say what an event means, confirm or release; the first that matches counts.
 	Rules []outcome.Rule `json:"rules,omitempty"`
 	// HoldFor is how long the units of a paid order are kept from then on while the shop has
@@ -72,7 +72,7 @@ type Resolve struct {
 	rules     *outcome.Rules
 	bad       *filters.RateTable // clients whose webhooks were not accepted
 	inFlight  *filters.Slots
-	reading   reading
+	reading   bodyCounter
 }
 
 // CaddyModule returns the Caddy module information.
@@ -116,6 +116,7 @@ func (h *Resolve) provision(ctx caddy.Context) (err error) {
 	}
 	h.app = loaded.(*app.App)
 	h.app.UsesAddress(ctx, h.log, "stockgate_resolve", "webhooks that were not accepted")
+	h.app.Settles()
 	return nil
 }
 

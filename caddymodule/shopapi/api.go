@@ -92,6 +92,7 @@ func (a *API) Provision(ctx caddy.Context) (err error) {
 	}
 	a.app, a.log = loaded.(*app.App), ctx.Logger()
 	a.app.UsesAddress(ctx, a.log, "stockgate_api")
+	a.app.Settles()
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
+	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/strictjson"
 )
@@ -176,5 +177,5 @@ func isJSON(values []string) bool {
 		return false
 	}
 	charset, given := params["charset"]
-	return !given || strings.EqualFold(charset, "utf-8")
+	return !given || attempt.IsUTF8(charset)
 }

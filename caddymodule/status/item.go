@@ -94,7 +94,7 @@ func closedState(verdict *sale.Refusal) string {
 var stockStates = []string{"on_sale", "low", "all_held", "sold_out"}
 
 // stockState returns the best state of an item's cells; empty: the overview has none of them.
-func stockState(item *sale.Item, cells []string, s *overviewcache.Overview) string {
+func stockState(item *sale.Item, cells []string, s *overviewcache.Cached) string {
 	least, _ := item.Bounds()
 	best := len(stockStates)
 	for _, cell := range cells {

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 )
 
 const caddyModule = "github.com/caddyserver/caddy/v2"
@@ -63,6 +65,7 @@ func (c config) checkCaddy(ctx context.Context, dir string, stderr io.Writer) er
 
 // goTool runs one step, shows what it says, and returns what it prints.
 func goTool(ctx context.Context, dir string, stderr io.Writer, args ...string) (string, error) {
+	stderr = &oneAtATime{to: stderr}
 	line := "go " + strings.Join(args, " ")
 	fmt.Fprintln(stderr, "+", line)
 	var stdout bytes.Buffer
@@ -71,10 +74,47 @@ func goTool(ctx context.Context, dir string, stderr io.Writer, args ...string) (
 	// Neither a workspace nor a vendor directory around the build may choose
 	// other versions than the config.
 	cmd.Env = append(os.Environ(), "GOWORK=off", "GO111MODULE=on")
-	if err := cmd.Run(); err != nil {
+	stop := tick(stderr, "go "+args[0])
+	err := cmd.Run()
+	stop()
+	if err != nil {
 		return "", fmt.Errorf("%s: %w", line, err)
 	}
 	return strings.TrimSpace(stdout.String()), nil
+}
+
+// oneAtATime is a writer that the go tool and tick share.
+type oneAtATime struct {
+	mu sync.Mutex
+	to io.Writer
+}
+
+func (w *oneAtATime) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.to.Write(p)
+}
+
+// tickEvery is how often a step says that it goes on.
+const tickEvery = 15 * time.Second
+
+// tick writes again and again that a step goes on, until stop is called.
+func tick(stderr io.Writer, what string) (stop func()) {
+	begun, done, ended := time.Now(), make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		ticker := time.NewTicker(tickEvery)
+		defer ticker.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-ticker.C:
+				fmt.Fprintf(stderr, "%s goes on, for %v so far\n", what, time.Since(begun).Round(time.Second))
+			}
+		}
+	}()
+	return func() { close(done); <-ended }
 }
 
 // mainFile is the program that is built: Caddy and each module.

@@ -62,6 +62,7 @@ func run(ctx context.Context, args, flags []string, stderr io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("find --output: %w", err)
 	}
+	fmt.Fprintln(stderr, "xbuild: the first build takes 2 to 6 minutes on a small machine")
 	if err := build(ctx, c, caddy, flags, stderr); err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 func BenchmarkGetQueryAndHeader(b *testing.B) {
 	rd := mustReader(b, attempt.Spec{
 		Buyer: values(b, "{header.X-User-Id}"),
-		Line:  []attempt.Line{{SKU: values(b, "{query.sku}"), Quantity: values(b, "{query.quantity}")}},
+		Line:  []attempt.LineSpec{{SKU: values(b, "{query.sku}"), Quantity: values(b, "{query.quantity}")}},
 	})
 	r := httptest.NewRequest("GET", "/buy?sku=20002001&quantity=2&utm_source=mail", nil)
 	r.Header.Set("X-User-Id", "u-1000")
@@ -33,7 +33,7 @@ func BenchmarkPostJSON(b *testing.B) {
 	}
 	rd := mustReader(b, attempt.Spec{
 		Buyer: values(b, "{header.X-User-Id}"),
-		Line:  []attempt.Line{{SKU: values(b, "{json.sku}"), Quantity: values(b, "{json.quantity}")}},
+		Line:  []attempt.LineSpec{{SKU: values(b, "{json.sku}"), Quantity: values(b, "{json.quantity}")}},
 	})
 	for name, body := range bodies {
 		b.Run(name, func(b *testing.B) {

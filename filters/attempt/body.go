@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"net/http"
+	"strconv"
 
 	"github.com/stockgate/stockgate/internal/sale"
 )
@@ -26,7 +27,7 @@ const firstRead = 4 << 10
 // refusal the body is partly consumed, and the request must not be forwarded.
 func ReadBody(r *http.Request, max int64) ([]byte, *sale.Refusal, error) {
 	if r.ContentLength > max {
-		return nil, sale.Refuse(sale.BodyTooLarge), nil
+		return nil, tooLarge(max), nil
 	}
 	if r.Body == nil || r.Body == http.NoBody {
 		return nil, trailers(r), nil
@@ -34,12 +35,12 @@ func ReadBody(r *http.Request, max int64) ([]byte, *sale.Refusal, error) {
 	body, err := readAll(r.Body, r.ContentLength, max)
 	switch {
 	case err != nil:
-		if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
-			return nil, sale.Refuse(sale.BodyTooLarge), err
+		if limit, ok := errors.AsType[*http.MaxBytesError](err); ok {
+			return nil, tooLarge(limit.Limit), err
 		}
 		return nil, nil, err
 	case int64(len(body)) > max:
-		return nil, sale.Refuse(sale.BodyTooLarge), nil
+		return nil, tooLarge(max), nil
 	case r.ContentLength >= 0 && int64(len(body)) != r.ContentLength:
 		return nil, nil, io.ErrUnexpectedEOF
 	}
@@ -49,6 +50,10 @@ func ReadBody(r *http.Request, max int64) ([]byte, *sale.Refusal, error) {
 	}
 	putBack(r, body)
 	return body, nil, nil
+}
+
+func tooLarge(max int64) *sale.Refusal {
+	return &sale.Refusal{Reason: sale.BodyTooLarge, Detail: "the body may have at most " + strconv.FormatInt(max, 10) + " bytes"}
 }
 
 // readAll reads to the end, or one byte past max.

@@ -15,7 +15,7 @@ func claimReader(t testing.TB, cookie string) *attempt.Reader {
 	return mustReader(t, attempt.Spec{
 		Buyer:      values(t, "{jwt.sub}", "{cookie.guest}"),
 		Identities: map[string]attempt.Values{"phone": values(t, "{jwt.contact.phones.0}"), "device": values(t, `{jwt.https://example\.com/device}`)},
-		Line:       []attempt.Line{{SKU: values(t, "{json.sku}")}},
+		Line:       []attempt.LineSpec{{SKU: values(t, "{json.sku}")}},
 		Bearer:     &attempt.Bearer{Cookie: cookie},
 	})
 }
@@ -168,7 +168,7 @@ func TestRefusedToken(t *testing.T) {
 }
 
 func TestAnonymousAttempts(t *testing.T) {
-	lines := []attempt.Line{{SKU: values(t, "{json.sku}")}}
+	lines := []attempt.LineSpec{{SKU: values(t, "{json.sku}")}}
 	anonymous := mustReader(t, attempt.Spec{Anonymous: true, Line: lines})
 	if a, refusal := whole(t, anonymous, order("X"), attempt.Env{}); refusal != nil || a.Buyer != "" || len(a.Lines) != 1 {
 		t.Errorf("%+v %q", a, describe(refusal))

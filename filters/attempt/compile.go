@@ -14,7 +14,7 @@ import (
 // and in the long form that Caddy's Caddyfile adapter makes of it.
 var prefixes = []struct {
 	prefix string
-	kind   Kind
+	kind   ValueKind
 }{
 	{"json.", JSON},
 	{"form.", Form},
@@ -28,7 +28,7 @@ var prefixes = []struct {
 }
 
 // longForms are what Env.Replace knows the strict placeholders by.
-var longForms = map[Kind]string{
+var longForms = map[ValueKind]string{
 	Query:    "http.request.uri.query.",
 	Header:   "http.request.header.",
 	Cookie:   "http.request.cookie.",
@@ -128,7 +128,7 @@ func placeholder(inside string) (v Value, known bool, err error) {
 }
 
 // named compiles a strict value with a name.
-func named(kind Kind, name string) (Value, error) {
+func named(kind ValueKind, name string) (Value, error) {
 	v := Value{kind: kind, name: name}
 	var err error
 	switch kind {

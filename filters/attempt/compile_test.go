@@ -11,7 +11,7 @@ import (
 func TestCompile(t *testing.T) {
 	for _, tc := range []struct {
 		expr  string
-		kind  attempt.Kind
+		kind  attempt.ValueKind
 		name  string
 		needs attempt.Needs
 	}{
@@ -55,6 +55,8 @@ func TestCompileErrors(t *testing.T) {
 		"{json}":                        "a name is missing",
 		"{json.}":                       "a name is missing",
 		"{json.a..b}":                   "empty step",
+		"{json.a.*.b}":                  "lines {json.items} sku quantity",
+		"{jwt.*}":                       "a * reads nothing",
 		`{json.a\b}`:                    "a backslash stands only before a dot",
 		"{json.0}":                      "begin with a name",
 		"{json.a.1000}":                 "from 0 to 999",
@@ -101,12 +103,12 @@ func TestNeedsOfAlternatives(t *testing.T) {
 func deep(steps int) string { return strings.Repeat("a.", steps-1) + "a" }
 
 func TestNewReaderErrors(t *testing.T) {
-	one := func(sku, quantity string) []attempt.Line {
-		l := attempt.Line{SKU: values(t, sku)}
+	one := func(sku, quantity string) []attempt.LineSpec {
+		l := attempt.LineSpec{SKU: values(t, sku)}
 		if quantity != "" {
 			l.Quantity = values(t, quantity)
 		}
-		return []attempt.Line{l}
+		return []attempt.LineSpec{l}
 	}
 	buyer := values(t, "{header.X-User-Id}")
 	array := values(t, "{json.items}")[0]
@@ -116,11 +118,12 @@ func TestNewReaderErrors(t *testing.T) {
 	}{
 		"no buyer":              {attempt.Spec{Line: one("{json.sku}", "")}, "buyer:"},
 		"no line":               {attempt.Spec{Buyer: buyer}, "line:"},
-		"line without sku":      {attempt.Spec{Buyer: buyer, Line: []attempt.Line{{}}}, "line:"},
+		"line without sku":      {attempt.Spec{Buyer: buyer, Line: []attempt.LineSpec{{}}}, "line:"},
 		"line and lines":        {attempt.Spec{Buyer: buyer, Line: one("a", ""), Lines: &attempt.Lines{Array: array, SKU: "sku"}}, "use one of them"},
 		"lines elsewhere":       {attempt.Spec{Buyer: buyer, Lines: &attempt.Lines{Array: values(t, "{query.a}")[0], SKU: "sku"}}, "JSON value"},
 		"lines of an argument":  {attempt.Spec{Buyer: buyer, Lines: &attempt.Lines{Array: values(t, "{graphql.inputs}")[0], SKU: "sku"}}, "JSON value"},
 		"lines without sku":     {attempt.Spec{Buyer: buyer, Lines: &attempt.Lines{Array: array}}, "name the field"},
+		"a placeholder":         {attempt.Spec{Buyer: buyer, Lines: &attempt.Lines{Array: array, SKU: "{key}", Quantity: "{value}"}}, "without braces"},
 		"one field for both":    {attempt.Spec{Buyer: buyer, Lines: &attempt.Lines{Array: array, SKU: "a", Quantity: "a"}}, "fields of their own"},
 		"fields in case":        {attempt.Spec{Buyer: buyer, Lines: &attempt.Lines{Array: array, SKU: "a", Quantity: "A"}}, "only in case"},
 		"lines read twice":      {attempt.Spec{Buyer: values(t, "{json.items.0.x}"), Lines: &attempt.Lines{Array: array, SKU: "a"}}, "another value"},
@@ -128,18 +131,18 @@ func TestNewReaderErrors(t *testing.T) {
 		"a later claim":         {attempt.Spec{Buyer: values(t, "{jwt.mails.0}", "{jwt.mails.2}"), Line: one("a", ""), Bearer: new(attempt.Bearer)}, "element 1 is not"},
 		"a later, of a lookup":  {attempt.Spec{Buyer: buyer, Line: one("{lookup.carts.1.items.0.sku}", "")}, "lookup.carts: a later element"},
 		"a later, in lines":     {attempt.Spec{Buyer: buyer, Lines: &attempt.Lines{Array: array, SKU: "parts.1.sku"}}, "json.items.parts: a later element"},
-		"absent, a named item":  {attempt.Spec{Buyer: buyer, Line: []attempt.Line{{SKU: values(t, "{json.sku}"), Quantity: values(t, "{json.n}"), Absent: attempt.AbsentIsNone}}}, "leave absent out"},
-		"absent, or another":    {attempt.Spec{Buyer: buyer, Line: []attempt.Line{{SKU: values(t, "{json.sku}", "a"), Quantity: values(t, "{json.n}"), Absent: attempt.AbsentIsOne}}}, "leave absent out"},
-		"absent, no quantity":   {attempt.Spec{Buyer: buyer, Line: []attempt.Line{{SKU: values(t, "a"), Absent: attempt.AbsentIsNone}}}, "leave absent out"},
-		"absent, a constant":    {attempt.Spec{Buyer: buyer, Line: []attempt.Line{{SKU: values(t, "a"), Quantity: values(t, "2"), Absent: attempt.AbsentIsNone}}}, "leave absent out"},
+		"absent, a named item":  {attempt.Spec{Buyer: buyer, Line: []attempt.LineSpec{{SKU: values(t, "{json.sku}"), Quantity: values(t, "{json.n}"), Absent: attempt.AbsentIsNone}}}, "leave absent out"},
+		"absent, or another":    {attempt.Spec{Buyer: buyer, Line: []attempt.LineSpec{{SKU: values(t, "{json.sku}", "a"), Quantity: values(t, "{json.n}"), Absent: attempt.AbsentIsOne}}}, "leave absent out"},
+		"absent, no quantity":   {attempt.Spec{Buyer: buyer, Line: []attempt.LineSpec{{SKU: values(t, "a"), Absent: attempt.AbsentIsNone}}}, "leave absent out"},
+		"absent, a constant":    {attempt.Spec{Buyer: buyer, Line: []attempt.LineSpec{{SKU: values(t, "a"), Quantity: values(t, "2"), Absent: attempt.AbsentIsNone}}}, "leave absent out"},
 		"no jwt":                {attempt.Spec{Buyer: values(t, "{jwt.sub}"), Line: one("a", "")}, "say how the bearer token is verified"},
 		"jwt without a claim":   {attempt.Spec{Buyer: buyer, Line: one("a", ""), Bearer: new(attempt.Bearer)}, "no value reads a claim"},
 		"body ignored and read": {attempt.Spec{Buyer: values(t, "b"), Line: one("{json.sku}", ""), BodyIgnored: true}, "the shop reads it too"},
 		"jwt in a bad cookie":   {attempt.Spec{Buyer: values(t, "{jwt.sub}"), Line: one("a", ""), Bearer: &attempt.Bearer{Cookie: "a b"}}, "cookie's name"},
 		"claims in case":        {attempt.Spec{Buyer: values(t, "{jwt.sub}", "{jwt.Sub}"), Line: one("a", ""), Bearer: new(attempt.Bearer)}, "only in case"},
 		"claim and object":      {attempt.Spec{Buyer: values(t, "{jwt.user}", "{jwt.user.id}"), Line: one("a", ""), Bearer: new(attempt.Bearer)}, "different types"},
-		"unknown identity":      {attempt.Spec{Buyer: buyer, Line: one("a", ""), Identities: map[string]attempt.Values{"email": buyer}}, "phone, address, device"},
-		"buyer as identity":     {attempt.Spec{Buyer: buyer, Line: one("a", ""), Identities: map[string]attempt.Values{"buyer": buyer}}, "phone, address, device"},
+		"unknown identity":      {attempt.Spec{Buyer: buyer, Line: one("a", ""), Identities: map[string]attempt.Values{"fax": buyer}}, "phone, email, address, device"},
+		"buyer as identity":     {attempt.Spec{Buyer: buyer, Line: one("a", ""), Identities: map[string]attempt.Values{"buyer": buyer}}, "phone, email, address, device"},
 		"constant sku":          {attempt.Spec{Buyer: buyer, Line: one("a b", "")}, "printable ASCII"},
 		"empty sku":             {attempt.Spec{Buyer: buyer, Line: one("", "")}, "missing"},
 		"constant quantity":     {attempt.Spec{Buyer: buyer, Line: one("a", "0")}, "whole number"},
@@ -168,7 +171,7 @@ func TestSpecsThatShareSources(t *testing.T) {
 		Buyer:      values(t, "{json.user.id}", "{header.X-User-Id}"),
 		Region:     values(t, "{json.user.region}"),
 		Identities: map[string]attempt.Values{"device": values(t, "{json.user.id}")},
-		Line: []attempt.Line{
+		Line: []attempt.LineSpec{
 			{SKU: values(t, "{json.items.0.sku}")},
 			{SKU: values(t, "{json.items.1.sku}")},
 		},
@@ -189,7 +192,7 @@ func TestSpecsThatShareSources(t *testing.T) {
 func TestTooManyNames(t *testing.T) {
 	spec := attempt.Spec{Buyer: values(t, "{header.X-User-Id}")}
 	for i := range 32 {
-		spec.Line = append(spec.Line, attempt.Line{
+		spec.Line = append(spec.Line, attempt.LineSpec{
 			SKU:      values(t, fmt.Sprintf("{query.sku%d}", i)),
 			Quantity: values(t, fmt.Sprintf("{json.n%d}", i)),
 		})
@@ -204,7 +207,7 @@ func TestTooManyNames(t *testing.T) {
 		t.Errorf("63 names: read %s, %q", show(a.Lines), describe(refusal))
 	}
 	for i := range 50 {
-		spec.Line = append(spec.Line, attempt.Line{SKU: values(t, fmt.Sprint(i))})
+		spec.Line = append(spec.Line, attempt.LineSpec{SKU: values(t, fmt.Sprint(i))})
 	}
 	if _, err := attempt.NewReader(spec); err == nil || !strings.Contains(err.Error(), "at most 50") {
 		t.Errorf("82 lines: got %v", err)

@@ -2,6 +2,7 @@ package attempt
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/stockgate/stockgate/internal/sale"
 )
@@ -17,11 +18,8 @@ func (rd *Reader) compose(a *sale.Attempt, sc *scratch, env *Env) *sale.Refusal 
 		}
 		a.Region = f.text
 	}
-	if f, label := first(rd.buyer, got, env); f.text != "" {
-		if what := checkBuyer(f.text); what != "" {
-			return malformed(label, what)
-		}
-		a.Buyer = f.text
+	if refusal := rd.buy(a, got, env); refusal != nil {
+		return refusal
 	}
 	if refusal := rd.identify(a, got, env); refusal != nil {
 		return refusal
@@ -55,6 +53,25 @@ func (rd *Reader) compose(a *sale.Attempt, sc *scratch, env *Env) *sale.Refusal 
 	return nil
 }
 
+// buy adds the buyer, in the form in which all that comes later knows them: limits, lists, refs and the token.
+func (rd *Reader) buy(a *sale.Attempt, got []found, env *Env) *sale.Refusal {
+	f, label := first(rd.buyer, got, env)
+	if f.text == "" {
+		return nil
+	}
+	buyer := f.text
+	if rd.rules.IsEmail(buyer) {
+		if buyer = rd.rules.Normalise("buyer", buyer); buyer == "" {
+			return malformed(label, emailWhat)
+		}
+	}
+	if what := checkBuyer(buyer); what != "" {
+		return malformed(label, what)
+	}
+	a.Buyer = buyer
+	return nil
+}
+
 // identify adds the identities that the request has.
 func (rd *Reader) identify(a *sale.Attempt, got []found, env *Env) *sale.Refusal {
 	for i := range rd.identities {
@@ -64,7 +81,10 @@ func (rd *Reader) identify(a *sale.Attempt, got []found, env *Env) *sale.Refusal
 			return malformed(label, what)
 		}
 		// lists and limits use the same normal form
-		text := sale.NormaliseIdentity(id.name, f.text)
+		text := rd.rules.Normalise(id.name, f.text)
+		if text == "" && id.name == "email" && strings.TrimSpace(f.text) != "" {
+			return malformed(label, emailWhat)
+		}
 		if text == "" {
 			continue
 		}
@@ -120,7 +140,7 @@ const noUnitsWhat = "no line of it has a quantity above 0"
 // lacksUnits reports whether a request has no units of a line. For an item that the request names
 // itself, a quantity of 0 is malformed. Of several values for the quantity, one behind an empty
 // one may have it.
-func (l *line) lacksUnits(sku, quantity found) bool {
+func (l *lineSource) lacksUnits(sku, quantity found) bool {
 	none := isNone(quantity) && (quantity.text != "" || len(l.quantity) == 1)
 	if l.constant {
 		return none || quantity.state == absent && l.absent == AbsentIsNone

@@ -80,7 +80,7 @@ func FuzzRead(f *testing.F) {
 		}), carelessArray},
 		{mustReader(f, attempt.Spec{
 			Buyer: buyer,
-			Line: []attempt.Line{{
+			Line: []attempt.LineSpec{{
 				SKU:      values(f, "{json.sku}", "{form.sku}", "{query.sku}"),
 				Quantity: values(f, "{json.quantity}", "{form.quantity}", "{query.quantity}"),
 			}},

@@ -139,17 +139,13 @@ func isUnreserved(c byte) bool {
 	return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'z' || strings.IndexByte("-_.!~*'()", c) >= 0
 }
 
-// readPath takes the segments that are sources. Where there are any, the whole
-// path must be one that every server splits the same way.
+// readPath takes the segments that are sources. Check has found that every server splits the path the same
+// way.
 func (rd *Reader) readPath(r *http.Request, got []found) fault {
 	if len(rd.paths) == 0 {
 		return fault{}
 	}
-	path := r.URL.EscapedPath()
-	if why, bad := RawPathUnsafe(path); bad {
-		return fault{"the path", "it holds " + why}
-	}
-	rest, more := strings.TrimPrefix(path, "/"), true
+	rest, more := strings.TrimPrefix(r.URL.EscapedPath(), "/"), true
 	for n := 0; more; n++ {
 		var seg string
 		seg, rest, more = strings.Cut(rest, "/")

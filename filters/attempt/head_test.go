@@ -38,7 +38,7 @@ func TestCookieSources(t *testing.T) {
 	const hidden = "malformed cookie.sid: a cookie before or after it"
 	rd := mustReader(t, attempt.Spec{
 		Buyer: values(t, "{cookie.sid}"),
-		Line:  []attempt.Line{{SKU: values(t, "a")}},
+		Line:  []attempt.LineSpec{{SKU: values(t, "a")}},
 	})
 	for name, tc := range map[string]struct {
 		cookies []string

@@ -15,12 +15,12 @@ import (
 func TestWhatIsNotHeededDoesNotMatter(t *testing.T) {
 	buyer := values(t, "{header.X-User-Id}")
 	readers := map[string]*attempt.Reader{
-		"headers": mustReader(t, attempt.Spec{Buyer: buyer, Line: []attempt.Line{{SKU: values(t, "{header.X-Sku}"), Quantity: values(t, "{header.X-Quantity}")}}, Key: values(t, "{header.Idempotency-Key}")}),
-		"json":    mustReader(t, attempt.Spec{Buyer: buyer, Line: []attempt.Line{{SKU: values(t, "{json.sku}"), Quantity: values(t, "1")}}}),
-		"form":    mustReader(t, attempt.Spec{Buyer: buyer, Line: []attempt.Line{{SKU: values(t, "{form.sku}"), Quantity: values(t, "1")}}}),
-		"cookies": mustReader(t, attempt.Spec{Buyer: values(t, "{cookie.session}"), Line: []attempt.Line{{SKU: values(t, "{query.sku}"), Quantity: values(t, "1")}}}),
+		"headers": mustReader(t, attempt.Spec{Buyer: buyer, Line: []attempt.LineSpec{{SKU: values(t, "{header.X-Sku}"), Quantity: values(t, "{header.X-Quantity}")}}, Key: values(t, "{header.Idempotency-Key}")}),
+		"json":    mustReader(t, attempt.Spec{Buyer: buyer, Line: []attempt.LineSpec{{SKU: values(t, "{json.sku}"), Quantity: values(t, "1")}}}),
+		"form":    mustReader(t, attempt.Spec{Buyer: buyer, Line: []attempt.LineSpec{{SKU: values(t, "{form.sku}"), Quantity: values(t, "1")}}}),
+		"cookies": mustReader(t, attempt.Spec{Buyer: values(t, "{cookie.session}"), Line: []attempt.LineSpec{{SKU: values(t, "{query.sku}"), Quantity: values(t, "1")}}}),
 		"bearer": mustReader(t, attempt.Spec{
-			Buyer: values(t, "{jwt.sub}"), Line: []attempt.Line{{SKU: values(t, "{query.sku}"), Quantity: values(t, "1")}}, Bearer: &attempt.Bearer{},
+			Buyer: values(t, "{jwt.sub}"), Line: []attempt.LineSpec{{SKU: values(t, "{query.sku}"), Quantity: values(t, "1")}}, Bearer: &attempt.Bearer{},
 		}),
 	}
 	headers := []string{

@@ -40,7 +40,7 @@ func lineReader(t testing.TB, sku, quantity string) *attempt.Reader {
 	t.Helper()
 	spec := attempt.Spec{
 		Buyer: values(t, "{header.X-User-Id}"),
-		Line:  []attempt.Line{{SKU: values(t, sku)}},
+		Line:  []attempt.LineSpec{{SKU: values(t, sku)}},
 	}
 	if quantity != "" {
 		spec.Line[0].Quantity = values(t, quantity)

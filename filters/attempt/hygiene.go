@@ -12,7 +12,7 @@ import (
 // Check refuses what the request's head alone shows to be wrong. Call it before the body is read.
 //
 // TLS early data is too_early: it can be replayed (RFC 8470). These are malformed: an
-// upgrade and CONNECT, which are not orders; a Connection header that names other headers,
+// upgrade and CONNECT, which are not orders; a path that servers split in different ways; a Connection header that names other headers,
 // because a proxy would drop those, the token among them; trailers; and an encoded body,
 // which the gate and the shop could decode differently.
 func (rd *Reader) Check(r *http.Request) *sale.Refusal {
@@ -21,6 +21,9 @@ func (rd *Reader) Check(r *http.Request) *sale.Refusal {
 	}
 	if r.Method == http.MethodConnect {
 		return malformed("the method", "CONNECT cannot buy")
+	}
+	if why, bad := RawPathUnsafe(r.URL.EscapedPath()); bad {
+		return malformed("the path", "it holds "+why)
 	}
 	if len(r.Header["Upgrade"]) > 0 {
 		return malformed("Upgrade", "an attempt cannot change the protocol")
@@ -176,16 +179,19 @@ func CheckOptions(r *http.Request, body []byte) *sale.Refusal {
 // FindsItemElsewhere reports whether the item of a line may stand elsewhere than in the query and
 // the body, so that a request with neither may be an attempt.
 func (rd *Reader) FindsItemElsewhere() bool {
-	for _, l := range rd.lines {
-		for _, in := range l.sku {
-			switch in.kind {
-			case JSON, Form, Param, Query:
-			default:
-				return true
-			}
-		}
-	}
-	return rd.rowsLookedUp
+	return rd.rowsLookedUp || rd.findsItemIn(func(kind ValueKind) bool { return kind != JSON && kind != Form && kind != Param && kind != Query })
+}
+
+// FindsItemInQuery reports whether some server may read the item of a line in the query: frameworks merge it
+// with the fields of a form.
+func (rd *Reader) FindsItemInQuery() bool {
+	return rd.findsItemIn(func(kind ValueKind) bool { return kind == Param || kind == Query || kind == Form })
+}
+
+func (rd *Reader) findsItemIn(is func(ValueKind) bool) bool {
+	return slices.ContainsFunc(rd.lines, func(l lineSource) bool {
+		return slices.ContainsFunc(l.sku, func(in input) bool { return is(in.kind) })
+	})
 }
 
 // Strippable reports whether a header may be one that StripReserved, StripMethodOverride,

@@ -213,7 +213,7 @@ func TestElementsOfArrays(t *testing.T) {
 		"nothing more":  {`{"items":[{"sku":"a"},null],"counts":[2]}`, "malformed json.items" + more},
 		"two counts":    {`{"items":[{"sku":"a"}],"counts":[2,3]}`, "malformed json.counts" + more},
 	})
-	two := attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{
+	two := attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.LineSpec{
 		{SKU: values(t, "{json.items.1.sku}")},
 		{SKU: values(t, "{json.items.0.sku}")},
 	}}

@@ -12,7 +12,7 @@ import (
 // repeatReader reads a ref, and a key from a header or else the body.
 func repeatReader(t testing.TB) *attempt.Reader {
 	return mustReader(t, attempt.Spec{
-		Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{{SKU: values(t, "{json.sku}")}},
+		Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.LineSpec{{SKU: values(t, "{json.sku}")}},
 		Ref: values(t, "{json.order_no}"), Key: values(t, "{header.Idempotency-Key}", "{json.key}"),
 	})
 }
@@ -110,7 +110,7 @@ func TestRef(t *testing.T) {
 // The print is the same for the same request, and no other has it.
 func TestPrint(t *testing.T) {
 	rd := mustReader(t, attempt.Spec{
-		Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{{SKU: values(t, "{header.X-Sku}")}}, Key: values(t, "{header.Idempotency-Key}"),
+		Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.LineSpec{{SKU: values(t, "{header.X-Sku}")}}, Key: values(t, "{header.Idempotency-Key}"),
 	})
 	print := func(method, target, mediaType, body string, change func(*http.Request)) string {
 		t.Helper()
@@ -170,7 +170,7 @@ func TestRepeatNeedsPlaceholders(t *testing.T) {
 		{key: []string{"{http.auth.user.id}-{http.request.uuid}"}},
 	} {
 		_, err := attempt.NewReader(attempt.Spec{
-			Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{{SKU: values(t, "{json.sku}")}},
+			Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.LineSpec{{SKU: values(t, "{json.sku}")}},
 			Ref: values(t, c.ref...), Key: values(t, c.key...),
 		})
 		if err == nil || !strings.Contains(err.Error(), "the same in all attempts") {
@@ -178,7 +178,7 @@ func TestRepeatNeedsPlaceholders(t *testing.T) {
 		}
 	}
 	if _, err := attempt.NewReader(attempt.Spec{
-		Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{{SKU: values(t, "{json.sku}")}}, Ref: values(t, "{http.vars.cart}"),
+		Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.LineSpec{{SKU: values(t, "{json.sku}")}}, Ref: values(t, "{http.vars.cart}"),
 	}); err != nil {
 		t.Error(err)
 	}

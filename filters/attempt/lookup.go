@@ -113,11 +113,8 @@ func (rd *Reader) readArgument(sc *scratch, env *Env) fault {
 
 // composeEarly composes what the request alone says.
 func (rd *Reader) composeEarly(a *sale.Attempt, got []found, env *Env) *sale.Refusal {
-	if f, label := first(rd.buyer, got, env); f.text != "" {
-		if what := checkBuyer(f.text); what != "" {
-			return malformed(label, what)
-		}
-		a.Buyer = f.text
+	if no := rd.buy(a, got, env); no != nil {
+		return no
 	}
 	if no := rd.identify(a, got, env); no != nil {
 		return no

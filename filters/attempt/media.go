@@ -46,11 +46,17 @@ func mediaOf(h http.Header) (media, fault) {
 	}
 	m := classify(full)
 	if m == mediaJSON || m == mediaJSONLike || m == mediaForm {
-		if cs, ok := attrs["charset"]; ok && !strings.EqualFold(cs, "utf-8") {
+		if cs, ok := attrs["charset"]; ok && !IsUTF8(cs) {
 			return mediaNone, fault{contentType, "the charset is not utf-8"}
 		}
 	}
 	return m, fault{}
+}
+
+// IsUTF8 reports whether a charset is UTF-8, by one of the labels that browsers and servers know (WHATWG
+// Encoding, section 4.2).
+func IsUTF8(charset string) bool {
+	return strings.EqualFold(charset, "utf-8") || strings.EqualFold(charset, "utf8")
 }
 
 // classify sorts a media type, which is in lower case.

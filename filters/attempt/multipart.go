@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"mime"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -28,9 +29,18 @@ var dispositionForm = regexp.MustCompile(
 // partHeaders are the other headers that a part may have: they do not affect its name.
 var partHeaders = map[string]bool{"content-type": true, "content-length": true, "content-transfer-encoding": true}
 
-// multipartBody checks a whole multipart body and calls name for the name of each part;
-// what says why the body is refused, empty: it is not.
-func multipartBody(mediaType string, body []byte, name func(string) string) (what string) {
+// FormPart is a part of a multipart body.
+type FormPart struct {
+	Name    string
+	Content []byte
+	// Plain: its content is what its bytes are. Servers decode the others, by a charset or an encoding that
+	// the part names.
+	Plain bool
+}
+
+// MultipartBody checks a whole multipart body, whose Content-Type is mediaType, and calls each for its parts
+// in their order, which says why one is refused. what says why the body is refused, empty: it is not.
+func MultipartBody(mediaType string, body []byte, each func(FormPart) string) (what string) {
 	boundary, what := boundaryOf(mediaType)
 	if what != "" {
 		return what
@@ -57,10 +67,7 @@ func multipartBody(mediaType string, body []byte, name func(string) string) (wha
 		if !found {
 			return "a part has no end of its headers"
 		}
-		field, what := partName(string(head))
-		if what == "" {
-			what = name(field)
-		}
+		part, what := readHead(string(head))
 		if what != "" {
 			return what
 		}
@@ -72,6 +79,10 @@ func multipartBody(mediaType string, body []byte, name func(string) string) (wha
 			return "the last boundary is missing"
 		case i < 2 || string(content[i-2:i]) != "\r\n":
 			return "a boundary stands inside a line"
+		}
+		part.Content = content[:i-2]
+		if what = each(part); what != "" {
+			return what
 		}
 		rest = content[i+len(delimiter):]
 	}
@@ -86,31 +97,46 @@ func boundaryOf(mediaType string) (boundary, what string) {
 	return attrs["boundary"], ""
 }
 
-// partName reads the headers of one part and returns its name.
-func partName(head string) (name, what string) {
+// readHead reads the headers of one part.
+func readHead(head string) (part FormPart, what string) {
 	const odd = "a part's headers are not those of a plain form field"
+	part.Plain = true
 	seen := make(map[string]bool, len(partHeaders)+1)
 	for line := range strings.SplitSeq(head, "\r\n") {
 		key, value, found := strings.Cut(line, ": ")
 		key = strings.ToLower(key)
 		switch {
 		case !found || seen[key] || !plain(value):
-			return "", odd
+			return part, odd
 		case key == "content-disposition":
 			match := dispositionForm.FindStringSubmatch(value)
 			if match == nil || !plain(match[1]) {
-				return "", odd
+				return part, odd
 			}
-			name = match[1]
+			part.Name = match[1]
 		case !partHeaders[key]:
-			return "", odd
+			return part, odd
 		case key == "content-type" && strings.HasPrefix(strings.ToLower(value), "multipart/"):
-			return "", "a part is multipart itself"
+			return part, "a part is multipart itself"
 		}
 		seen[key] = true
+		part.Plain = part.Plain && isPlainAs(key, value)
 	}
 	if !seen["content-disposition"] {
-		return "", odd
+		return part, odd
 	}
-	return name, ""
+	return part, ""
+}
+
+// isPlainAs reports whether a header of a part leaves its content as it is.
+func isPlainAs(key, value string) bool {
+	switch key {
+	case "content-transfer-encoding":
+		return slices.Contains([]string{"7bit", "8bit", "binary"}, strings.ToLower(value))
+	case "content-type":
+		_, attrs, err := mime.ParseMediaType(value)
+		charset, given := attrs["charset"]
+		return err == nil && !strings.Contains(value, "*") && (!given || IsUTF8(charset))
+	}
+	return true
 }

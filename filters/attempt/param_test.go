@@ -189,7 +189,7 @@ func TestMultipartBoundaries(t *testing.T) {
 func TestBodyIgnored(t *testing.T) {
 	rd := mustReader(t, attempt.Spec{
 		Buyer: values(t, "{header.X-User-Id}"), BodyIgnored: true,
-		Line: []attempt.Line{{SKU: values(t, "{query.sku}")}},
+		Line: []attempt.LineSpec{{SKU: values(t, "{query.sku}")}},
 	})
 	runParams(t, rd, map[string]paramCase{
 		"text":      {query: "sku=a", mediaType: "text/plain", body: `{"sku":"b"}`, want: "a×1"},
@@ -204,6 +204,7 @@ func TestForm(t *testing.T) {
 	runParams(t, lineReader(t, "{form.sku}", "{form.quantity}"), map[string]paramCase{
 		"plain":           {mediaType: formType, body: "sku=a&quantity=2", want: "a×2"},
 		"charset":         {mediaType: formType + "; charset=UTF-8", body: "sku=a", want: "a×1"},
+		"charset utf8":    {mediaType: formType + ";charset=UTF8", body: "sku=a", want: "a×1"},
 		"other charset":   {mediaType: formType + "; charset=ibm037", body: "sku=a", want: "malformed Content-Type: the charset is not utf-8"},
 		"byte order mark": {mediaType: formType, body: "\ufeffquantity=2&sku=a", want: "malformed the body: it begins with a byte order mark"},
 		"twice":           {mediaType: formType, body: "sku=a&sku=b", want: "malformed form.sku: the name appears twice"},
@@ -226,6 +227,7 @@ func TestFormAsJSON(t *testing.T) {
 	const typed = "malformed Content-Type: the body must be application/json"
 	runParams(t, lineReader(t, "{json.sku}", "{json.quantity}"), map[string]paramCase{
 		"+json":                {mediaType: "application/vnd.shop+json", body: `{"sku":"a"}`, want: "a×1"},
+		"charset utf8":         {mediaType: "application/json; charset=utf8", body: `{"sku":"a"}`, want: "a×1"},
 		"charset":              {mediaType: "Application/JSON; Charset=\"UTF-8\"", body: `{"sku":"a"}`, want: "a×1"},
 		"other charset":        {mediaType: "application/json; charset=utf-16", body: `{"sku":"a"}`, want: "malformed Content-Type: the charset is not utf-8"},
 		"two charsets":         {mediaType: "application/json; charset=utf-8; charset=utf-7", body: `{"sku":"a"}`, want: "malformed Content-Type: it is not a media type"},
@@ -255,7 +257,7 @@ func TestParam(t *testing.T) {
 func TestQueryOrJSON(t *testing.T) {
 	rd := mustReader(t, attempt.Spec{
 		Buyer: values(t, "{header.X-User-Id}"),
-		Line: []attempt.Line{{
+		Line: []attempt.LineSpec{{
 			SKU:      values(t, "{json.sku}", "{form.sku}", "{query.sku}"),
 			Quantity: values(t, "{json.quantity}", "{query.quantity}"),
 		}},

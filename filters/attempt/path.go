@@ -26,6 +26,9 @@ func parsePath(p string) ([]segment, error) {
 		if s.name == "" {
 			return errors.New("the path has an empty step")
 		}
+		if bare && s.name == "*" {
+			return errors.New("a * reads nothing: for all elements of an array write `lines {json.items} sku quantity`")
+		}
 		if !plain(s.name) {
 			return errors.New("a JSON name must be UTF-8 without control characters")
 		}

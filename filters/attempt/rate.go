@@ -50,6 +50,21 @@ func (in *input) reads(other *input) bool {
 	return in.kind == other.kind && in.text == other.text && in.slot == other.slot
 }
 
+// persons are the identities, and the buyer where it has other spellings.
+func (rd *Reader) persons() []identity {
+	if !rd.rules.BuyerEmail() {
+		return rd.identities
+	}
+	return append([]identity{{"buyer", rd.buyer}}, rd.identities...)
+}
+
+func personOf(a *sale.Attempt, kind string) string {
+	if kind == "buyer" {
+		return a.Buyer
+	}
+	return a.Identities[kind]
+}
+
 // count adds the keys of the rates. The attempt has its identities.
 func (rd *Reader) count(a *sale.Attempt, got []found, env *Env) *sale.Refusal {
 	if len(rd.rates) == 0 {
@@ -57,7 +72,7 @@ func (rd *Reader) count(a *sale.Attempt, got []found, env *Env) *sale.Refusal {
 	}
 	a.RateKeys = slices.Grow(a.RateKeys[:0], len(rd.rates))[:len(rd.rates)]
 	for i := range rd.rates {
-		key, refusal := rd.rates[i].find(a.Identities, got, env)
+		key, refusal := rd.rates[i].find(a, got, env)
 		if refusal != nil {
 			return refusal
 		}
@@ -68,7 +83,7 @@ func (rd *Reader) count(a *sale.Attempt, got []found, env *Env) *sale.Refusal {
 
 // find returns the request's key. The alternatives are kept apart: a client that puts
 // another client's address into a field of its own must not be counted as that client.
-func (r *rateKey) find(identities map[string]string, got []found, env *Env) (string, *sale.Refusal) {
+func (r *rateKey) find(a *sale.Attempt, got []found, env *Env) (string, *sale.Refusal) {
 	for i := range r.in {
 		in := &r.in[i]
 		text := in.find(got, env).text
@@ -82,7 +97,7 @@ func (r *rateKey) find(identities map[string]string, got []found, env *Env) (str
 			text = Network(text, r.ipv6Prefix)
 		}
 		if r.as[i] != "" {
-			if text = identities[r.as[i]]; text == "" {
+			if text = personOf(a, r.as[i]); text == "" {
 				continue // nothing usable was given
 			}
 		}

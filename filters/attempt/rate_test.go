@@ -13,7 +13,7 @@ func rateReader(t testing.TB, rates ...attempt.RateKey) *attempt.Reader {
 	t.Helper()
 	return mustReader(t, attempt.Spec{
 		Buyer: values(t, "{header.X-User-Id}"),
-		Line:  []attempt.Line{{SKU: values(t, "a")}},
+		Line:  []attempt.LineSpec{{SKU: values(t, "a")}},
 		Rates: rates,
 	})
 }
@@ -63,7 +63,7 @@ func TestRateKeys(t *testing.T) {
 func TestRateKeysOfIdentities(t *testing.T) {
 	rd := mustReader(t, attempt.Spec{
 		Buyer: values(t, "{header.X-User-Id}"),
-		Line:  []attempt.Line{{SKU: values(t, "a")}},
+		Line:  []attempt.LineSpec{{SKU: values(t, "a")}},
 		Identities: map[string]attempt.Values{
 			"phone": values(t, "{header.X-Phone}", "{json.phone}"), "address": values(t, "{json.address}"), "device": values(t, "{json.device}"), "ip": values(t, "{client_ip}"),
 		},
@@ -100,7 +100,7 @@ func TestRateKeysOfIdentities(t *testing.T) {
 func TestRateKeyIsChecked(t *testing.T) {
 	_, err := attempt.NewReader(attempt.Spec{
 		Buyer: values(t, "{header.X-User-Id}"),
-		Line:  []attempt.Line{{SKU: values(t, "a")}},
+		Line:  []attempt.LineSpec{{SKU: values(t, "a")}},
 		Rates: []attempt.RateKey{{Key: values(t, strings.Repeat("a", 513))}},
 	})
 	if err == nil || !strings.Contains(err.Error(), "rate's key: the constant") {

@@ -14,7 +14,8 @@ import (
 type Reader struct {
 	sale, buyer, region []input
 	identities          []identity
-	lines               []line
+	rules               sale.IdentityRules
+	lines               []lineSource
 	rates               []rateKey
 	ref, key            []input
 	refShared           bool
@@ -174,7 +175,7 @@ func (rd *Reader) readBody(h http.Header, body []byte, ps *params, sc *scratch) 
 		if rd.needs.Has(NeedBody) {
 			return rd.wrongType()
 		}
-		if what := multipartBody(h[contentType][0], body, rd.misplaced); what != "" {
+		if what := MultipartBody(h[contentType][0], body, func(part FormPart) string { return rd.misplaced(part.Name) }); what != "" {
 			return fault{"the body", what}
 		}
 	default:
@@ -199,7 +200,7 @@ func (rd *Reader) queryCharset(h http.Header) fault {
 	if !strings.Contains(strings.ToLower(value), "charset") {
 		return fault{}
 	}
-	if _, attrs, err := mime.ParseMediaType(value); err != nil || !strings.EqualFold(attrs["charset"], "utf-8") {
+	if _, attrs, err := mime.ParseMediaType(value); err != nil || !IsUTF8(attrs["charset"]) {
 		return fault{contentType, "the charset is not utf-8"}
 	}
 	return fault{}

@@ -1,7 +1,11 @@
 package attempt_test
 
 import (
+	"encoding/base64"
+	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
@@ -120,7 +124,7 @@ func TestLines(t *testing.T) {
 func TestSeveralLines(t *testing.T) {
 	rd := mustReader(t, attempt.Spec{
 		Buyer: values(t, "{header.X-User-Id}"),
-		Line: []attempt.Line{
+		Line: []attempt.LineSpec{
 			{SKU: values(t, "{form.sku}"), Quantity: values(t, "{form.n}")},
 			{SKU: values(t, "{form.gift}"), Quantity: values(t, "{form.gift_n}")},
 			{SKU: values(t, "{form.wrap}"), Quantity: values(t, "1")},
@@ -146,7 +150,7 @@ func TestSeveralLines(t *testing.T) {
 func TestLinesOfConstantItems(t *testing.T) {
 	const none = "malformed the order: no line of it has a quantity above 0"
 	reader := func(a, b string, absent attempt.Absent) *attempt.Reader {
-		return mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{
+		return mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.LineSpec{
 			{SKU: values(t, "A1"), Quantity: values(t, a), Absent: absent},
 			{SKU: values(t, "B1"), Quantity: values(t, b), Absent: absent},
 		}})
@@ -201,11 +205,11 @@ func TestLinesOfConstantItems(t *testing.T) {
 		"one item, empty":    {lineReader(t, "A1", "{query.a}"), "/?a=", ``, none},
 		"one item, absent":   {lineReader(t, "A1", "{query.a}"), "/", ``, "A1×1"},
 		"one that is named":  {lineReader(t, "{query.sku}", "{query.a}"), "/?sku=A1&a=0", ``, "malformed query.a: it is not a whole number"},
-		"a later value":      {mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{{SKU: values(t, "A1"), Quantity: values(t, "{query.a}", "{query.n}")}}}), "/?a=&n=2", ``, "malformed query.a: it is not"},
-		"an item or another": {mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{{SKU: values(t, "{query.sku}", "A1"), Quantity: values(t, "{query.a}")}}}), "/?a=0", ``, "malformed query.a: it is not"},
+		"a later value":      {mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.LineSpec{{SKU: values(t, "A1"), Quantity: values(t, "{query.a}", "{query.n}")}}}), "/?a=&n=2", ``, "malformed query.a: it is not"},
+		"an item or another": {mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.LineSpec{{SKU: values(t, "{query.sku}", "A1"), Quantity: values(t, "{query.a}")}}}), "/?a=0", ``, "malformed query.a: it is not"},
 	} {
 		if strings.HasPrefix(name, "a constant") {
-			tc.rd = mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{
+			tc.rd = mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.LineSpec{
 				{SKU: values(t, "A1"), Quantity: values(t, "{query.a}"), Absent: attempt.AbsentIsNone}, {SKU: values(t, "B1")},
 			}})
 		}
@@ -286,7 +290,7 @@ func TestCartIsReadAgain(t *testing.T) {
 // What a placeholder of Caddy's says is nothing where it is empty: its quantity is absent.
 func TestConstantItemOfAText(t *testing.T) {
 	for absent, want := range map[attempt.Absent]string{attempt.AbsentAssumed: "A1×1", attempt.AbsentIsOne: "A1×1", attempt.AbsentIsNone: "malformed the order"} {
-		rd := mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.Line{
+		rd := mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Line: []attempt.LineSpec{
 			{SKU: values(t, "A1"), Quantity: values(t, "{graphql.a}"), Absent: absent},
 		}})
 		for _, c := range []struct{ text, want string }{{"", want}, {"0", "malformed the order"}, {"3", "A1×3"}} {
@@ -331,7 +335,7 @@ func TestBuyer(t *testing.T) {
 		}}
 		rd := mustReader(t, attempt.Spec{
 			Buyer: values(t, "{http.auth.user.id}"),
-			Line:  []attempt.Line{{SKU: values(t, "a")}},
+			Line:  []attempt.LineSpec{{SKU: values(t, "a")}},
 		})
 		a, refusal := whole(t, rd, request("POST", "/", "", ""), env)
 		got := describe(refusal)
@@ -350,7 +354,7 @@ func TestBuyer(t *testing.T) {
 func TestReplaceOfTextIsCheckedToo(t *testing.T) {
 	rd := mustReader(t, attempt.Spec{
 		Buyer: values(t, "u-{header.X-User-Id}"),
-		Line:  []attempt.Line{{SKU: values(t, "a")}},
+		Line:  []attempt.LineSpec{{SKU: values(t, "a")}},
 	})
 	env := attempt.Env{Replace: func(text string) string {
 		return strings.ReplaceAll(text, "{http.request.header.X-User-Id}", "7")
@@ -372,7 +376,7 @@ func TestReplaceOfTextIsCheckedToo(t *testing.T) {
 func TestIdentities(t *testing.T) {
 	rd := mustReader(t, attempt.Spec{
 		Buyer: values(t, "{header.X-User-Id}"),
-		Line:  []attempt.Line{{SKU: values(t, "a")}},
+		Line:  []attempt.LineSpec{{SKU: values(t, "a")}},
 		Identities: map[string]attempt.Values{
 			"phone":   values(t, "{json.phone}", "{header.X-Phone}"),
 			"address": values(t, "{json.address}"),
@@ -409,12 +413,74 @@ func TestIdentities(t *testing.T) {
 	}
 }
 
+// Rules of the configuration hold for the buyer, identities and keys of rates, wherever they are read.
+func TestIdentityRules(t *testing.T) {
+	options := sale.IdentityOptions{Country: "DE", Buyer: "email", EmailTags: "ignored"}
+	rules, err := options.Rules()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for source, send := range map[string]func(value string) *http.Request{
+		"{header.X-V}": func(v string) *http.Request {
+			r := request("POST", "/", "", "")
+			r.Header.Set("X-V", v)
+			return r
+		},
+		"{query.v}": func(v string) *http.Request { return request("POST", "/?v="+url.QueryEscape(v), "", "") },
+		"{form.v}": func(v string) *http.Request {
+			return request("POST", "/", "application/x-www-form-urlencoded", "v="+url.QueryEscape(v))
+		},
+		"{json.v}": func(v string) *http.Request { return request("POST", "/", jsonType, fmt.Sprintf(`{"v":%q}`, v)) },
+		"{jwt.v}": func(v string) *http.Request {
+			r := request("POST", "/", "", "")
+			r.Header.Set("Authorization", "Bearer "+base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, `{"v":%q}`, v)))
+			return r
+		},
+	} {
+		v := values(t, source)
+		for kind, cases := range map[string]map[string]string{
+			"buyer": {"A+shop@X.test": "a@x.test", "Ann": "Ann", "a@": "malformed " + strings.Trim(source, "{}") + ": it is no e-mail address"},
+			"email": {"A+shop@X.test": "a@x.test", "Ann": "malformed " + strings.Trim(source, "{}") + ": it is no e-mail address", "": ""},
+			"phone": {"0171 1234567 x12": "+491711234567", "+49-171-1234567": "+491711234567"},
+		} {
+			spec := attempt.Spec{Rules: rules, Anonymous: true, Line: []attempt.LineSpec{{SKU: values(t, "a")}}, Rates: []attempt.RateKey{{Key: v}}}
+			if kind == "buyer" {
+				spec.Buyer = v
+			} else {
+				spec.Identities = map[string]attempt.Values{kind: v}
+			}
+			if source == "{jwt.v}" {
+				spec.Bearer = new(attempt.Bearer)
+			}
+			rd := mustReader(t, spec)
+			for value, want := range cases {
+				a, refusal := whole(t, rd, send(value), attempt.Env{Claims: func(token string) ([]byte, *sale.Refusal) {
+					claims, _ := base64.RawURLEncoding.DecodeString(token)
+					return claims, nil
+				}})
+				got, key := a.Identities[kind], ""
+				if kind == "buyer" {
+					got = a.Buyer
+				}
+				if refusal != nil {
+					got = describe(refusal)
+				} else {
+					key = a.RateKeys[0]
+				}
+				if got != want || refusal == nil && key != want {
+					t.Errorf("%s %s %q: got %q with the key %q, want %q", kind, source, value, got, key, want)
+				}
+			}
+		}
+	}
+}
+
 func TestSaleAndRegion(t *testing.T) {
 	rd := mustReader(t, attempt.Spec{
 		Sale:   values(t, "{query.sale}"),
 		Region: values(t, "{query.region}"),
 		Buyer:  values(t, "{header.X-User-Id}"),
-		Line:   []attempt.Line{{SKU: values(t, "a")}},
+		Line:   []attempt.LineSpec{{SKU: values(t, "a")}},
 	})
 	for query, want := range map[string]string{
 		"":                                   "ok  ",
@@ -448,7 +514,7 @@ func TestRefusalsComeInOneOrder(t *testing.T) {
 	rd := mustReader(t, attempt.Spec{
 		Sale:  values(t, "{query.sale}"),
 		Buyer: values(t, "{query.buyer}"),
-		Line:  []attempt.Line{{SKU: values(t, "{query.sku}"), Quantity: values(t, "{query.n}")}},
+		Line:  []attempt.LineSpec{{SKU: values(t, "{query.sku}"), Quantity: values(t, "{query.n}")}},
 	})
 	for query, want := range map[string]string{
 		"sale=A&sku=a+b&n=10001":       "malformed",

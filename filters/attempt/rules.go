@@ -59,6 +59,10 @@ func checkBuyer(s string) string {
 	return ""
 }
 
+// emailWhat is what is wrong with an identity that is read as an e-mail address and is none: it must not
+// count as a person of its own.
+const emailWhat = "it is no e-mail address"
+
 // checkIdentity checks an identity in its normal form.
 func checkIdentity(s string) string {
 	switch {

@@ -4,7 +4,7 @@ import "fmt"
 
 // input is one alternative of a configured value, ready to be looked up.
 type input struct {
-	kind  Kind
+	kind  ValueKind
 	label string
 	text  string // of Constant and Text
 	slot  int    // where the sources put the rest; -1
@@ -25,8 +25,8 @@ type identity struct {
 	in   []input
 }
 
-// line is where one line is found.
-type line struct {
+// lineSource is where one line is found.
+type lineSource struct {
 	sku, quantity []input
 	constant      bool // the SKU is the same in all requests
 	absent        Absent

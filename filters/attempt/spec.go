@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/stockgate/stockgate/internal/sale"
 )
@@ -21,15 +22,17 @@ type Spec struct {
 	Anonymous bool
 	// Bearer is where the bearer token is. Required if a value reads a claim.
 	Bearer *Bearer
-	// Identities are further ways to recognise the person: phone, address,
+	// Identities are further ways to recognise the person: phone, email, address,
 	// device, ip. Optional, and optional in each request.
 	Identities map[string]Values
+	// Rules say which spellings of an identity are one person.
+	Rules sale.IdentityRules
 	// Region is where all lines are sold. Optional.
 	Region Values
 	// Line are the lines of an attempt, each with its own values. A line is left out where a
 	// request has neither its SKU nor units of it, but at least one line must remain. Either
 	// Line or Lines is required.
-	Line []Line
+	Line []LineSpec
 	// Lines are the lines of an attempt as an array in the body.
 	Lines *Lines
 	// Ref is the shop's own name of the order or cart, in the form of a SKU. Optional,
@@ -59,9 +62,9 @@ type RateKey struct {
 	IPv6Prefix int
 }
 
-// Line is where one line is found. A line of a constant SKU is in every request but those whose
+// LineSpec is where one line is found. A line of a constant SKU is in every request but those whose
 // quantity is 0 or empty.
-type Line struct {
+type LineSpec struct {
 	SKU Values
 	// Quantity is optional, and 1 where it is absent.
 	Quantity Values
@@ -91,12 +94,13 @@ type Lines struct {
 }
 
 // identities are the names that an identity may have; the buyer is apart.
-var identities = []string{"phone", "address", "device", "ip"}
+var identities = []string{"phone", "email", "address", "device", "ip"}
 
 // NewReader checks a Spec and compiles it.
 func NewReader(spec Spec) (*Reader, error) {
 	c := newCompiler(spec)
 	rd := c.reader
+	rd.rules = spec.Rules
 	if len(spec.Buyer) == 0 && !spec.Anonymous {
 		return nil, errors.New("buyer: say where the buyer is found, such as {http.auth.user.id}")
 	}
@@ -123,7 +127,7 @@ func NewReader(spec Spec) (*Reader, error) {
 	}
 	for name := range spec.Identities {
 		if !slices.Contains(identities, name) {
-			return nil, fmt.Errorf("identity %q: it is one of phone, address, device and ip", name)
+			return nil, fmt.Errorf("identity %q: it is one of phone, email, address, device and ip", name)
 		}
 	}
 	if rd.ref, err = c.unique("ref", spec.Ref); err != nil {
@@ -144,7 +148,7 @@ func NewReader(spec Spec) (*Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		rd.rates = append(rd.rates, newRateKey(in, rd.identities, r.IPv6Prefix))
+		rd.rates = append(rd.rates, newRateKey(in, rd.persons(), r.IPv6Prefix))
 	}
 	if err := c.bearer(spec.Bearer); err != nil {
 		return nil, err
@@ -188,7 +192,7 @@ func (c *compiler) lines(spec Spec) error {
 		if err != nil {
 			return err
 		}
-		compiled := line{sku: sku, quantity: quantity, constant: allConstant(sku), absent: l.Absent}
+		compiled := lineSource{sku: sku, quantity: quantity, constant: allConstant(sku), absent: l.Absent}
 		if l.Absent != AbsentAssumed && (!compiled.constant || allConstant(quantity)) {
 			return errors.New("line: absent says what it means that a request lacks the quantity of a constant item, as in `line A1 {form.a1} absent 0`: this line has another item or no such quantity, so leave absent out")
 		}
@@ -235,6 +239,9 @@ func (c *compiler) array(l *Lines) error {
 
 // field compiles one field of the lines array's elements.
 func (c *compiler) field(each *node, p string, slot int) (*node, error) {
+	if strings.ContainsAny(p, "{}") {
+		return nil, fmt.Errorf("lines: %s: write the field of an element, such as sku, without braces", p)
+	}
 	path, err := parsePath(p)
 	if err != nil {
 		return nil, fmt.Errorf("lines: %s: %w", p, err)

@@ -2,25 +2,25 @@ package attempt
 
 import "slices"
 
-// Kind says where a value comes from.
-type Kind uint8
+// ValueKind says where a value comes from.
+type ValueKind uint8
 
 // The kinds of values. All but Text are strict: an input that two parsers could
 // read differently refuses the attempt.
 const (
-	Constant Kind = iota // fixed text
-	JSON                 // {json.P}: a string or whole number in a JSON body
-	Form                 // {form.N}: a field of an urlencoded body
-	Param                // {param.N}: from the query or an urlencoded body
-	Query                // {query.N}: a parameter of the query
-	Header               // {header.N}: a request header
-	Cookie               // {cookie.N}: a cookie
-	Path                 // {path.N}: the path's segment N, from 0
-	JWT                  // {jwt.C}: a claim of the request's bearer token
-	Lookup               // {lookup.P}: a string or whole number in what the shop answers to a lookup
-	Argument             // {graphql.P}, as the array of Lines: a list in what Env.Argument returns
-	ClientIP             // {client_ip}: the client's address as Env has it
-	Text                 // anything else with placeholders, filled in by Env.Replace
+	Constant ValueKind = iota // fixed text
+	JSON                      // {json.P}: a string or whole number in a JSON body
+	Form                      // {form.N}: a field of an urlencoded body
+	Param                     // {param.N}: from the query or an urlencoded body
+	Query                     // {query.N}: a parameter of the query
+	Header                    // {header.N}: a request header
+	Cookie                    // {cookie.N}: a cookie
+	Path                      // {path.N}: the path's segment N, from 0
+	JWT                       // {jwt.C}: a claim of the request's bearer token
+	Lookup                    // {lookup.P}: a string or whole number in what the shop answers to a lookup
+	Argument                  // {graphql.P}, as the array of Lines: a list in what Env.Argument returns
+	ClientIP                  // {client_ip}: the client's address as Env has it
+	Text                      // anything else with placeholders, filled in by Env.Replace
 )
 
 // Needs is the set of a request's parts that a value reads.
@@ -65,7 +65,7 @@ var needsOf = [...]Needs{
 
 // Value is one compiled value expression. The zero Value is the empty constant.
 type Value struct {
-	kind Kind
+	kind ValueKind
 	// text is the constant, or what Env.Replace is given.
 	text string
 	// name is N or P: header names in canonical form, all else as written.
@@ -80,7 +80,7 @@ type Value struct {
 }
 
 // Kind says where the value comes from.
-func (v Value) Kind() Kind { return v.kind }
+func (v Value) Kind() ValueKind { return v.kind }
 
 // Asked is the text that Env.Replace is given for a value of kind Text.
 func (v Value) Asked() string { return v.text }

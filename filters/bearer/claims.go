@@ -19,6 +19,7 @@ type claims struct {
 	audience  []string
 	expires   time.Time // zero: it does not
 	notBefore time.Time // zero: there is no such time
+	all       map[string]any
 }
 
 // readClaims reads a payload. A name that appears twice, at any depth, is a
@@ -29,6 +30,7 @@ func readClaims(payload []byte) (claims, error) {
 	if !utf8.Valid(payload) || !bytes.HasPrefix(bytes.TrimLeft(payload, " \t\r\n"), []byte("{")) || json.Unmarshal(payload, &all) != nil {
 		return c, ErrMalformed
 	}
+	c.all = all
 	ok := true
 	if iss, there := all["iss"]; there {
 		c.issuer, ok = iss.(string)
@@ -36,14 +38,14 @@ func readClaims(payload []byte) (claims, error) {
 	if ok {
 		c.audience, ok = readAudience(all["aud"])
 	}
-	if ok {
-		c.expires, ok = readDate(all["exp"])
+	if !ok {
+		return c, ErrMalformed
 	}
-	if ok {
+	if c.expires, ok = readDate(all["exp"]); ok {
 		c.notBefore, ok = readDate(all["nbf"])
 	}
 	if !ok {
-		return c, ErrMalformed
+		return c, ErrDate
 	}
 	return c, nil
 }

@@ -7,5 +7,5 @@
 // another spelling of the same signature) is not accepted.
 //
 // Genuine tokens are cached, including those that are not accepted, within a bound that
-// no other token can use up. A [Limit] bounds what all other tokens cost.
+// no other token can use up. A [Brake] bounds what all other tokens cost.
 package bearer

@@ -12,8 +12,12 @@ func (e Invalid) Error() string { return string(e) }
 // The reasons.
 const (
 	// ErrMalformed: it is no JWS of three parts whose payload is one JSON object
-	// with each name once, or it is longer than [MaxSize].
+	// with each name once.
 	ErrMalformed Invalid = "the bearer token is not a signed JWT"
+	// ErrTooLong: it is longer than [MaxSize].
+	ErrTooLong Invalid = "the bearer token is longer than 8 KiB: ask its issuer for fewer claims"
+	// ErrDate: exp or nbf is no number of seconds (RFC 7519, section 2).
+	ErrDate Invalid = "the bearer token has a date that is not a number of seconds"
 	// ErrType: typ says that it is another kind of JWT.
 	ErrType Invalid = "the JWT is not an access token: its typ says so"
 	// ErrAlgorithm: alg is none, or not one that the configured keys have.

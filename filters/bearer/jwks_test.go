@@ -2,6 +2,12 @@ package bearer_test
 
 import (
 	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/rsa"
+	_ "crypto/sha512"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -9,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/go-jose/go-jose/v4"
 
 	"github.com/stockgate/stockgate/filters/bearer"
 )
@@ -211,7 +219,7 @@ func TestKeysOfASet(t *testing.T) {
 		"for encryption":         {change(ed, "use", "enc"), ed, false},
 		"for another algorithm":  {change(ed, "alg", "ES256"), ed, false},
 		"RSA":                    {change(rs, "alg", nil), rs, true},
-		"RSA for PS256":          {change(rs, "alg", "PS256"), rs, false},
+		"RSA for RSA-OAEP":       {change(rs, "alg", "RSA-OAEP"), rs, false},
 		"RSA of 1024 bits":       {string(newRSA("r", smallRSA()).jwk()), newRSA("r", smallRSA()), false},
 		"a secret":               {oct, signer{"HS256", "d", nil, newHMAC([]byte(secret)).sign}, false},
 		"a secret called RS256":  {strings.Replace(oct, "HS256", "RS256", 1), ed, false},
@@ -230,5 +238,140 @@ func TestKeysOfASet(t *testing.T) {
 		if _, err := verifier(t, bearer.Options{JWKS: p.URL}).Verify(t.Context(), ed.token(good), nil); !tc.ok && !errors.Is(err, bearer.ErrUnavailable) {
 			t.Errorf("%s alone: %v", name, err)
 		}
+	}
+}
+
+// Each algorithm of a key verifies, and a key that names one verifies no other.
+func TestAlgorithms(t *testing.T) {
+	rsaOf := func(alg string, hash crypto.Hash) signer {
+		return signer{alg, "r", &rsaKey().PublicKey, func(m []byte) []byte {
+			h := hash.New()
+			h.Write(m)
+			if strings.HasPrefix(alg, "PS") {
+				return must(rsa.SignPSS(rand.Reader, rsaKey(), hash, h.Sum(nil), &rsa.PSSOptions{SaltLength: rsa.PSSSaltLengthEqualsHash}))
+			}
+			return must(rsa.SignPKCS1v15(nil, rsaKey(), hash, h.Sum(nil)))
+		}}
+	}
+	ecOf := func(alg string, curve elliptic.Curve, hash crypto.Hash) signer {
+		private := must(ecdsa.GenerateKey(curve, rand.Reader))
+		size := (curve.Params().BitSize + 7) / 8
+		return signer{alg, "e", &private.PublicKey, func(m []byte) []byte {
+			h := hash.New()
+			h.Write(m)
+			r, s, err := ecdsa.Sign(rand.Reader, private, h.Sum(nil))
+			must(r, err)
+			return append(r.FillBytes(make([]byte, size)), s.FillBytes(make([]byte, size))...)
+		}}
+	}
+	for _, s := range []signer{
+		rsaOf("RS256", crypto.SHA256), rsaOf("RS384", crypto.SHA384), rsaOf("RS512", crypto.SHA512), rsaOf("PS256", crypto.SHA256), rsaOf("PS384", crypto.SHA384), rsaOf("PS512", crypto.SHA512),
+		ecOf("ES256", elliptic.P256(), crypto.SHA256), ecOf("ES384", elliptic.P384(), crypto.SHA384), ecOf("ES512", elliptic.P521(), crypto.SHA512), newEd("d"),
+	} {
+		named := newIDP(t, s)
+		bare := newIDP(t)
+		bare.publishRaw(string(must(json.Marshal(jose.JSONWebKey{Key: s.public, KeyID: s.kid}))))
+		for _, p := range []*idp{named, bare} {
+			if _, err := verifier(t, bearer.Options{JWKS: p.URL}).Verify(t.Context(), s.token(good), nil); err != nil {
+				t.Errorf("%s: %v", s.alg, err)
+			}
+		}
+		other := rsaOf("PS512", crypto.SHA512)
+		if s.alg == "PS512" {
+			other = rsaOf("PS384", crypto.SHA384)
+		}
+		other.kid = s.kid
+		if _, err := verifier(t, bearer.Options{JWKS: named.URL}).Verify(t.Context(), other.token(good), nil); !errors.Is(err, bearer.ErrUnknownKey) {
+			t.Errorf("%s by a key for %s: %v", other.alg, s.alg, err)
+		}
+	}
+}
+
+// A key that is published under the id of an old one is fetched when a signature does not fit, at most twice a
+// minute, and no token of the old key waits for it.
+func TestNewKeyUnderAnOldID(t *testing.T) {
+	old, fresh, clock := newEd("1"), newEd("1"), new(hand)
+	p := newIDP(t, old)
+	v := verifier(t, bearer.Options{JWKS: p.URL, Now: clock.time})
+	verify := func(s signer, claims string) error {
+		_, err := v.Verify(t.Context(), s.token(claims), nil)
+		return err
+	}
+	if err := verify(old, good); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		if err := verify(fresh, good); err != bearer.ErrSignature {
+			t.Fatalf("it is not published: %v", err)
+		}
+	}
+	if n := p.fetches.Load(); n != 1 {
+		t.Errorf("%d fetches for forged tokens", n)
+	}
+	p.publish(fresh)
+	clock.advance(30 * time.Second)
+	if err := verify(fresh, good); err != nil {
+		t.Errorf("half a minute later: %v", err)
+	}
+	if err := verify(old, `{"sub":"u7"}`); err != bearer.ErrSignature {
+		t.Errorf("the old key: %v", err)
+	}
+	asked, open := make(chan struct{}, 1), make(chan struct{})
+	p.set(func(w http.ResponseWriter, _ *http.Request) {
+		asked <- struct{}{}
+		<-open
+		w.WriteHeader(http.StatusBadGateway)
+	})
+	clock.advance(30 * time.Second)
+	forged := make(chan error)
+	go func() { forged <- verify(old, `{"sub":"u8"}`) }()
+	<-asked
+	if err := verify(fresh, `{"sub":"u9"}`); err != nil {
+		t.Errorf("a token of the key while a forged one waits: %v", err)
+	}
+	close(open)
+	if err := <-forged; err != bearer.ErrSignature {
+		t.Errorf("the set could not be fetched: %v", err)
+	}
+}
+
+// A key that was withdrawn counts for five minutes at most while the set can be fetched, and for a day if not.
+func TestWithdrawnKeyIsForgotten(t *testing.T) {
+	withdrawn, stays, clock := newEd("1"), newEC("2"), new(hand)
+	p := newIDP(t, withdrawn, stays)
+	v := verifier(t, bearer.Options{JWKS: p.URL, Now: clock.time})
+	const claims = `{"sub":"u42"}`
+	verify := func(s signer) error {
+		_, err := v.Verify(t.Context(), s.token(claims), nil)
+		return err
+	}
+	if err := verify(withdrawn); err != nil {
+		t.Fatal(err)
+	}
+	fetched := make(chan struct{})
+	p.set(func(w http.ResponseWriter, _ *http.Request) {
+		defer close(fetched)
+		w.WriteHeader(http.StatusBadGateway)
+	})
+	clock.advance(5 * time.Minute)
+	if err := verify(withdrawn); err != nil {
+		t.Errorf("the fetch goes on behind it: %v", err)
+	}
+	<-fetched
+	clock.advance(24*time.Hour - 5*time.Minute - 1)
+	p.break_()
+	if err := verify(withdrawn); err != nil {
+		t.Errorf("within a day: %v", err)
+	}
+	p.publish(stays)
+	err := verify(stays)
+	for clock.advance(1); errors.Is(err, bearer.ErrUnavailable) || err == nil && p.fetches.Load() < 4; err = verify(stays) {
+		clock.advance(10 * time.Second) // a fetch that has failed may still be under way
+	}
+	if err != nil {
+		t.Errorf("the set is back: %v", err)
+	}
+	if err := verify(withdrawn); err != bearer.ErrUnknownKey {
+		t.Errorf("after a day: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package bearer
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -14,7 +15,10 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
+	"time"
 
 	"github.com/go-jose/go-jose/v4"
 
@@ -59,7 +63,7 @@ func newKeyring(o Options) (keyring, error) {
 		return newPublicKey(o.PublicKey)
 	}
 	set, err := jwks.New(jwks.Options{
-		URL: o.JWKS, Client: o.Client, Timeout: o.Timeout, MinInterval: o.MinInterval, MaxAge: o.MaxAge,
+		URL: o.JWKS, Client: o.Client, Timeout: o.Timeout, MinInterval: o.MinInterval, MaxAge: cmp.Or(o.MaxAge, maxAge), MaxStale: maxStale,
 		Failed: o.Failed, Now: o.Now,
 	}, parseSet)
 	if err != nil {
@@ -68,13 +72,13 @@ func newKeyring(o Options) (keyring, error) {
 	return published{set}, nil
 }
 
-// own is one key from the configuration. The kid that the shop gives it does not matter.
-type own struct{ key *key }
+// configured is one key from the configuration. The kid that the shop gives it does not matter.
+type configured struct{ key *key }
 
-func (o own) accepts(alg jose.SignatureAlgorithm) bool { return alg == o.key.alg }
-func (o own) still(context.Context, *key) bool         { return true }
+func (o configured) accepts(alg jose.SignatureAlgorithm) bool { return alg == o.key.alg }
+func (o configured) still(context.Context, *key) bool         { return true }
 
-func (o own) find(_ context.Context, _ header, not *key) (*key, error) {
+func (o configured) find(_ context.Context, _ header, not *key) (*key, error) {
 	if not != nil {
 		return nil, jwks.ErrMissing
 	}
@@ -91,7 +95,7 @@ func newSecret(secret string) (keyring, error) {
 		// A public key is no secret: any client could sign with it.
 		return nil, errors.New("the hmac secret is a PEM block: for a public key write ed25519, or the URL of a JWKS")
 	}
-	return own{&key{alg: jose.HS256, public: []byte(secret)}}, nil
+	return configured{&key{alg: jose.HS256, public: []byte(secret)}}, nil
 }
 
 func newPublicKey(text string) (keyring, error) {
@@ -114,19 +118,37 @@ func newPublicKey(text string) (keyring, error) {
 	if !ok {
 		return nil, fmt.Errorf("%T where an ed25519 key is needed: publish other keys as a JWKS", parsed)
 	}
-	return own{&key{alg: jose.EdDSA, public: public}}, nil
+	return configured{&key{alg: jose.EdDSA, public: public}}, nil
 }
+
+const (
+	// maxAge is how long a key that was withdrawn may count while tokens come.
+	maxAge = 5 * time.Minute
+	// maxStale is how long it may if the set cannot be fetched.
+	maxStale = 24 * time.Hour
+)
 
 // published is a key set that is fetched.
 type published struct{ set *jwks.Remote[*keySet] }
 
 func (p published) accepts(alg jose.SignatureAlgorithm) bool {
-	return alg == jose.RS256 || alg == jose.ES256 || alg == jose.EdDSA
+	return alg == jose.EdDSA || slices.Contains(ofRSA, alg) || slices.Contains(slices.Collect(maps.Values(ofCurve)), alg)
 }
+
+// ofRSA are the algorithms of an RSA key that names none, ofCurve has the one of each elliptic curve (RFC 7518,
+// section 3.1).
+var (
+	ofRSA   = []jose.SignatureAlgorithm{jose.RS256, jose.RS384, jose.RS512, jose.PS256, jose.PS384, jose.PS512}
+	ofCurve = map[elliptic.Curve]jose.SignatureAlgorithm{elliptic.P256(): jose.ES256, elliptic.P384(): jose.ES384, elliptic.P521(): jose.ES512}
+)
 
 func (p published) find(ctx context.Context, h header, not *key) (*key, error) {
 	var found *key
-	_, err := p.set.Find(ctx, func(s *keySet) bool {
+	look := p.set.Find
+	if not != nil && h.kid != "" { // a new key under an old id, or a forged token
+		look = p.set.FindNewer
+	}
+	_, err := look(ctx, func(s *keySet) bool {
 		found = s.find(h)
 		return found != nil && (not == nil || found.print != not.print)
 	})
@@ -169,54 +191,51 @@ func parseSet(raw []byte) (*keySet, error) {
 	}
 	out := &keySet{byID: make(map[header]*key), byAlg: make(map[jose.SignatureAlgorithm][]*key), prints: make(map[string]bool)}
 	for _, member := range set.Keys {
-		k, kid, ok := parseKey(member)
-		if !ok {
-			continue
-		}
-		if id := (header{k.alg, kid}); kid != "" && out.byID[id] == nil {
-			out.byID[id] = k
-		}
-		if !out.prints[k.print] {
+		keys, kid := parseKey(member)
+		for _, k := range keys {
+			if id := (header{k.alg, kid}); kid != "" && out.byID[id] == nil {
+				out.byID[id] = k
+			}
+			if !slices.ContainsFunc(out.byAlg[k.alg], func(other *key) bool { return other.print == k.print }) {
+				out.byAlg[k.alg] = append(out.byAlg[k.alg], k)
+			}
 			out.prints[k.print] = true
-			out.byAlg[k.alg] = append(out.byAlg[k.alg], k)
 		}
 	}
 	if len(out.prints) == 0 {
-		return nil, fmt.Errorf("none of the %d keys can verify a token: there are RSA (of 2048 bits), P-256 and Ed25519 signing keys", len(set.Keys))
+		return nil, fmt.Errorf("none of the %d keys can verify a token: there are RSA (of 2048 bits), P-256, P-384, P-521 and Ed25519 signing keys", len(set.Keys))
 	}
 	return out, nil
 }
 
-// parseKey reads one public signing key. Its type decides the algorithm.
-func parseKey(raw []byte) (k *key, kid string, ok bool) {
+// parseKey reads one public signing key, once for each algorithm that it may verify: its own, or all that its
+// type has.
+func parseKey(raw []byte) (keys []*key, kid string) {
 	var j jose.JSONWebKey
 	if j.UnmarshalJSON(raw) != nil || !j.IsPublic() || !j.Valid() || j.Use != "" && j.Use != "sig" || len(j.KeyID) > maxKid {
-		return nil, "", false
+		return nil, ""
 	}
-	k = &key{public: j.Key}
+	var algorithms []jose.SignatureAlgorithm
 	switch public := j.Key.(type) {
 	case *rsa.PublicKey:
-		if bits := public.N.BitLen(); bits < 2048 || bits > 8192 {
-			return nil, "", false
+		if bits := public.N.BitLen(); bits >= 2048 && bits <= 8192 {
+			algorithms = ofRSA
 		}
-		k.alg = jose.RS256
 	case *ecdsa.PublicKey:
-		if public.Curve != elliptic.P256() {
-			return nil, "", false
+		if alg := ofCurve[public.Curve]; alg != "" {
+			algorithms = []jose.SignatureAlgorithm{alg}
 		}
-		k.alg = jose.ES256
 	case ed25519.PublicKey:
-		k.alg = jose.EdDSA
-	default: // a secret above all
-		return nil, "", false
-	}
-	if j.Algorithm != "" && j.Algorithm != string(k.alg) {
-		return nil, "", false
-	}
+		algorithms = []jose.SignatureAlgorithm{jose.EdDSA}
+	} // a secret above all has none
 	print, err := j.Thumbprint(crypto.SHA256)
 	if err != nil {
-		return nil, "", false
+		return nil, ""
 	}
-	k.print = string(print)
-	return k, j.KeyID, true
+	for _, alg := range algorithms {
+		if j.Algorithm == "" || j.Algorithm == string(alg) {
+			keys = append(keys, &key{alg: alg, public: j.Key, print: string(print)})
+		}
+	}
+	return keys, j.KeyID
 }

@@ -28,7 +28,8 @@ const defaultCache = 16 << 20
 // PublicKey is required.
 type Options struct {
 	// JWKS is the URL of a key set, http or https. Its RSA keys (of 2048 bits at
-	// least) verify RS256, its P-256 keys ES256, its Ed25519 keys EdDSA; all
+	// least) verify RS256 to RS512 and PS256 to PS512, its P-256, P-384 and P-521 keys ES256, ES384 and
+	// ES512, its Ed25519 keys EdDSA, each only the algorithm that it names, if it names one; all
 	// others are passed over, secrets above all.
 	JWKS string
 	// Secret is a shared secret of at least 32 bytes (RFC 7518, section 3.2), byte
@@ -40,6 +41,11 @@ type Options struct {
 	Issuer string
 	// Audience is what aud must be or contain. Default: anything.
 	Audience string
+	// Require are other claims that it must have, each of them. Default: none.
+	Require []Claim
+	// Prefix has texts that are put before the values of claims once the token is verified, by the path of
+	// the claim, as in Claim.Name. Default: none.
+	Prefix map[string]string
 	// Leeway is how far the clocks may be apart, for exp and nbf. Default 0, at
 	// most MaxLeeway.
 	Leeway time.Duration
@@ -47,7 +53,8 @@ type Options struct {
 	CacheBytes int
 
 	// How the JWKS is fetched: see the fields of the same names in
-	// [github.com/stockgate/stockgate/token.RemoteOptions].
+	// [github.com/stockgate/stockgate/token.RemoteOptions]; MaxAge is 5 minutes by default here. A set that
+	// cannot be fetched again counts for 24 hours.
 	Client      *http.Client
 	Timeout     time.Duration
 	MinInterval time.Duration
@@ -63,6 +70,8 @@ type Verifier struct {
 	keys     keyring
 	issuer   string
 	audience string
+	require  []requirement
+	prefix   prefixes
 	leeway   time.Duration
 	now      func() time.Time
 	known    *cache
@@ -82,19 +91,38 @@ func New(o Options) (*Verifier, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	require, prefix, err := o.claims()
+	if err != nil {
+		return nil, err
+	}
 	keys, err := newKeyring(o)
 	if err != nil {
 		return nil, err
 	}
 	return &Verifier{
-		keys: keys, issuer: o.Issuer, audience: o.Audience, leeway: o.Leeway, now: o.Now,
+		keys: keys, issuer: o.Issuer, audience: o.Audience, require: require, prefix: prefix, leeway: o.Leeway, now: o.Now,
 		known: newCache(o.CacheBytes),
 	}, nil
 }
 
-// Limit bounds how many tokens that turn out not to be genuine one client may have
+// CheckClaims reports what is wrong with Require and Prefix, whatever the keys are.
+func (o *Options) CheckClaims() error {
+	_, _, err := o.claims()
+	return err
+}
+
+func (o *Options) claims() ([]requirement, prefixes, error) {
+	require, err := newRequirements(o.Require)
+	if err != nil {
+		return nil, nil, err
+	}
+	prefix, err := newPrefixes(o.Prefix)
+	return require, prefix, err
+}
+
+// Brake bounds how many tokens that turn out not to be genuine one client may have
 // verified: a signature costs a hundred times as much as a refusal.
-type Limit interface {
+type Brake interface {
 	// Allow is called before a token that is not cached is verified. If it fails,
 	// Verify returns its error.
 	Allow() error
@@ -106,16 +134,31 @@ type Limit interface {
 // which other callers share and must not change. ctx bounds the wait when the JWKS has to
 // be fetched. limit may be nil. The error is an [Invalid], that of the limit, or
 // wraps [ErrUnavailable].
-func (v *Verifier) Verify(ctx context.Context, token string, limit Limit) ([]byte, error) {
+func (v *Verifier) Verify(ctx context.Context, token string, limit Brake) ([]byte, error) {
 	return v.VerifyAt(ctx, token, limit, v.now())
 }
 
 // VerifyAt is Verify for a token that came at that time: it must have been valid then.
-func (v *Verifier) VerifyAt(ctx context.Context, token string, limit Limit, at time.Time) ([]byte, error) {
-	if len(token) > MaxSize || strings.Count(token, ".") != 2 {
-		return nil, ErrMalformed
+func (v *Verifier) VerifyAt(ctx context.Context, token string, limit Brake, at time.Time) ([]byte, error) {
+	if err := checkShape(token); err != nil {
+		return nil, err
 	}
-	id := sha256.Sum256([]byte(token))
+	return v.verify(ctx, token, sha256.Sum256([]byte(token)), limit, at)
+}
+
+// checkShape looks at what is cheap to see.
+func checkShape(token string) error {
+	switch {
+	case len(token) > MaxSize:
+		return ErrTooLong
+	case strings.Count(token, ".") != 2:
+		return ErrMalformed
+	}
+	return nil
+}
+
+// verify is VerifyAt of a token whose digest is id.
+func (v *Verifier) verify(ctx context.Context, token string, id digest, limit Brake, at time.Time) ([]byte, error) {
 	seen, ok := v.known.get(id)
 	if !ok || !v.keys.still(ctx, seen.key) {
 		key, payload, err := v.limited(ctx, token, limit)
@@ -140,6 +183,13 @@ func (v *Verifier) judge(key *key, payload []byte) *verified {
 		err = ErrIssuer
 	case v.audience != "" && !c.isFor(v.audience):
 		err = ErrAudience
+	default:
+		err = v.lacking(&c)
+	}
+	if err == nil {
+		if payload, err = v.prefix.apply(payload); err != nil {
+			err = ErrMalformed
+		}
 	}
 	if err != nil {
 		return &verified{never: err, key: key}
@@ -147,8 +197,18 @@ func (v *Verifier) judge(key *key, payload []byte) *verified {
 	return &verified{claims: payload, key: key, from: c.notBefore, until: c.expires}
 }
 
+// lacking says which claim a token does not have that is required.
+func (v *Verifier) lacking(c *claims) error {
+	for i := range v.require {
+		if r := &v.require[i]; !r.holds(c.all) {
+			return r.lacks
+		}
+	}
+	return nil
+}
+
 // limited is genuine within the client's limit.
-func (v *Verifier) limited(ctx context.Context, token string, limit Limit) (*key, []byte, error) {
+func (v *Verifier) limited(ctx context.Context, token string, limit Brake) (*key, []byte, error) {
 	if limit == nil {
 		return v.genuine(ctx, token)
 	}
@@ -176,8 +236,8 @@ func (v *Verifier) genuine(ctx context.Context, token string) (*key, []byte, err
 		return nil, nil, err
 	}
 	payload, err := k.open(token)
-	if err == ErrSignature && h.kid == "" {
-		// The key was a guess then, and the set may be older than the token.
+	if err == ErrSignature {
+		// The set may be older than the token, whose key has the same id or none.
 		newer, missing := v.find(ctx, h, k)
 		if missing != nil {
 			return nil, nil, err

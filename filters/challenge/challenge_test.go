@@ -17,15 +17,15 @@ import (
 // noon is when the tests begin: their clock moves only as they say.
 var noon = time.Date(2026, 11, 11, 12, 0, 30, 0, time.UTC)
 
-var keys = []challenge.Key{challenge.NewKey(sha256.Sum256([]byte("one")))}
+var keys = []challenge.TaskKey{challenge.NewKey(sha256.Sum256([]byte("one")))}
 
-var ann = challenge.Scope{Gate: "order", Sale: "double11", Address: "192.0.2.7"}
+var ann = challenge.TaskScope{Gate: "order", Sale: "double11", Address: "192.0.2.7"}
 
 // easy is asked for from the second attempt of a minute on.
-var easy = challenge.Rules{Above: 1, Window: time.Minute, Least: 6, Most: 6}
+var easy = challenge.Policy{Above: 1, Window: time.Minute, Least: 6, Most: 6}
 
 // asking is a challenger whose next attempts need a solution.
-func asking(r challenge.Rules) *challenge.Challenger {
+func asking(r challenge.Policy) *challenge.Challenger {
 	c := challenge.New(r)
 	for range r.Above {
 		c.Count(noon)
@@ -33,7 +33,7 @@ func asking(r challenge.Rules) *challenge.Challenger {
 	return c
 }
 
-func taskOf(now time.Time, key challenge.Key, s challenge.Scope, bits int) string {
+func taskOf(now time.Time, key challenge.TaskKey, s challenge.TaskScope, bits int) string {
 	return string(challenge.AppendTask(nil, now, &key, s, bits))
 }
 
@@ -69,36 +69,36 @@ func TestFormat(t *testing.T) {
 func TestSolutionsAreBound(t *testing.T) {
 	other := challenge.NewKey(sha256.Sum256([]byte("two")))
 	solved := solve(t, taskOf(noon, keys[0], ann, 6))
-	six := challenge.Scope{Address: "2001:db8:1:2:3:4:5:6"}
+	six := challenge.TaskScope{Address: "2001:db8:1:2:3:4:5:6"}
 	ofSix := solve(t, taskOf(noon, keys[0], six, 6))
 	minute := time.Minute
 	for name, c := range map[string]struct {
 		after    time.Duration
-		keys     []challenge.Key
-		scope    challenge.Scope
+		keys     []challenge.TaskKey
+		scope    challenge.TaskScope
 		solution string
 		passes   bool
 	}{
 		"as it is":               {0, keys, ann, solved, true},
 		"none":                   {0, keys, ann, "", false},
 		"the task alone":         {0, keys, ann, solved[:strings.LastIndexByte(solved, '.')], false},
-		"another gate":           {0, keys, challenge.Scope{Gate: "check", Sale: ann.Sale, Address: ann.Address}, solved, false},
-		"another sale":           {0, keys, challenge.Scope{Gate: ann.Gate, Sale: "double12", Address: ann.Address}, solved, false},
-		"another address":        {0, keys, challenge.Scope{Gate: ann.Gate, Sale: ann.Sale, Address: "192.0.2.8"}, solved, false},
-		"parts moved":            {0, keys, challenge.Scope{Gate: ann.Gate + "d", Sale: ann.Sale[1:], Address: ann.Address}, solved, false},
-		"the address in IPv6":    {0, keys, challenge.Scope{Gate: ann.Gate, Sale: ann.Sale, Address: "::ffff:192.0.2.7"}, solved, true},
-		"behind a NAT64":         {0, keys, challenge.Scope{Gate: ann.Gate, Sale: ann.Sale, Address: "64:ff9b::192.0.2.7"}, solved, true},
-		"behind a local NAT64":   {0, keys, challenge.Scope{Gate: ann.Gate, Sale: ann.Sale, Address: "64:ff9b:1::192.0.2.7"}, solved, true},
-		"translated to IPv6":     {0, keys, challenge.Scope{Gate: ann.Gate, Sale: ann.Sale, Address: "::ffff:0:192.0.2.7"}, solved, true},
-		"another of that NAT64":  {0, keys, challenge.Scope{Gate: ann.Gate, Sale: ann.Sale, Address: "64:ff9b::192.0.2.8"}, solved, false},
-		"the same /64":           {0, keys, challenge.Scope{Address: "2001:db8:1:2:ffff::1"}, ofSix, true},
-		"another /64":            {0, keys, challenge.Scope{Address: "2001:db8:1:3::1"}, ofSix, false},
+		"another gate":           {0, keys, challenge.TaskScope{Gate: "check", Sale: ann.Sale, Address: ann.Address}, solved, false},
+		"another sale":           {0, keys, challenge.TaskScope{Gate: ann.Gate, Sale: "double12", Address: ann.Address}, solved, false},
+		"another address":        {0, keys, challenge.TaskScope{Gate: ann.Gate, Sale: ann.Sale, Address: "192.0.2.8"}, solved, false},
+		"parts moved":            {0, keys, challenge.TaskScope{Gate: ann.Gate + "d", Sale: ann.Sale[1:], Address: ann.Address}, solved, false},
+		"the address in IPv6":    {0, keys, challenge.TaskScope{Gate: ann.Gate, Sale: ann.Sale, Address: "::ffff:192.0.2.7"}, solved, true},
+		"behind a NAT64":         {0, keys, challenge.TaskScope{Gate: ann.Gate, Sale: ann.Sale, Address: "64:ff9b::192.0.2.7"}, solved, true},
+		"behind a local NAT64":   {0, keys, challenge.TaskScope{Gate: ann.Gate, Sale: ann.Sale, Address: "64:ff9b:1::192.0.2.7"}, solved, true},
+		"translated to IPv6":     {0, keys, challenge.TaskScope{Gate: ann.Gate, Sale: ann.Sale, Address: "::ffff:0:192.0.2.7"}, solved, true},
+		"another of that NAT64":  {0, keys, challenge.TaskScope{Gate: ann.Gate, Sale: ann.Sale, Address: "64:ff9b::192.0.2.8"}, solved, false},
+		"the same /64":           {0, keys, challenge.TaskScope{Address: "2001:db8:1:2:ffff::1"}, ofSix, true},
+		"another /64":            {0, keys, challenge.TaskScope{Address: "2001:db8:1:3::1"}, ofSix, false},
 		"the next minute":        {minute, keys, ann, solved, true},
 		"the minute after that":  {2 * minute, keys, ann, solved, false},
 		"a clock that is behind": {-minute, keys, ann, solved, true},
 		"one that is far behind": {-2 * minute, keys, ann, solved, false},
-		"another key":            {0, []challenge.Key{other}, ann, solved, false},
-		"the older of two keys":  {0, []challenge.Key{other, keys[0]}, ann, solved, true},
+		"another key":            {0, []challenge.TaskKey{other}, ann, solved, false},
+		"the older of two keys":  {0, []challenge.TaskKey{other, keys[0]}, ann, solved, true},
 		"fewer bits claimed":     {0, keys, ann, strings.Replace(solved, ".6.", ".4.", 1), false},
 		"more bits claimed":      {0, keys, ann, strings.Replace(solved, ".6.", ".7.", 1), false},
 		"another minute claimed": {0, keys, ann, strings.Replace(solved, "1.29906640.", "1.29906641.", 1), false},
@@ -115,7 +115,7 @@ func TestSolutionsAreBound(t *testing.T) {
 }
 
 func TestHardnessFollowsTheRate(t *testing.T) {
-	c := challenge.New(challenge.Rules{Above: 100, Window: time.Second, Least: 8, Most: 12})
+	c := challenge.New(challenge.Policy{Above: 100, Window: time.Second, Least: 8, Most: 12})
 	at, n := time.Duration(0), 0
 	for _, step := range []struct {
 		at       time.Duration
@@ -157,7 +157,7 @@ func TestHardnessFollowsTheRate(t *testing.T) {
 // that is set back does, at once or when it has caught up.
 func TestLateAttemptsDoNotResetTheMeter(t *testing.T) {
 	const window = 100 * time.Millisecond
-	rules := challenge.Rules{Above: 200, Window: window, Least: 12, Most: 16}
+	rules := challenge.Policy{Above: 200, Window: window, Least: 12, Most: 16}
 	for _, late := range []time.Duration{window, 2 * window, 250 * time.Millisecond, time.Second, 2 * time.Second} {
 		c := challenge.New(rules)
 		for range 5_000 {
@@ -186,7 +186,7 @@ func TestLateAttemptsDoNotResetTheMeter(t *testing.T) {
 // Attempts on all processors are counted once each.
 func TestAttemptsAreCountedTogether(t *testing.T) {
 	const attempts, workers = 4000, 8
-	c := challenge.New(challenge.Rules{Above: attempts, Window: time.Second, Least: 8, Most: 12})
+	c := challenge.New(challenge.Policy{Above: attempts, Window: time.Second, Least: 8, Most: 12})
 	var asked atomic.Int64
 	var group sync.WaitGroup
 	for range workers {
@@ -301,7 +301,7 @@ func TestEveryStepIsWork(t *testing.T) {
 
 // Who collected easy tasks while few attempts came gets one attempt for each of them.
 func TestEasyTasksServeOnce(t *testing.T) {
-	c := challenge.New(challenge.Rules{Above: 1, Window: time.Minute, Least: 6, Most: 10})
+	c := challenge.New(challenge.Policy{Above: 1, Window: time.Minute, Least: 6, Most: 10})
 	for range 9 {
 		c.Count(noon)
 	}

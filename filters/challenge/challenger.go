@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// Rules say when there is a challenge, and how hard it is.
-type Rules struct {
+// Policy says when there is a challenge, and how hard it is.
+type Policy struct {
 	// Above this many attempts in a Window, each attempt needs a solution. Both are above 0.
 	Above  uint32
 	Window time.Duration
@@ -21,13 +21,13 @@ type Rules struct {
 // Each solution serves one attempt. Where a set of spent solutions is full, which takes
 // about a million of them in two minutes, the oldest is forgotten.
 type Challenger struct {
-	rules Rules
+	rules Policy
 	meter meter
 	spent *spent
 }
 
 // New makes a challenger.
-func New(r Rules) *Challenger {
+func New(r Policy) *Challenger {
 	return &Challenger{rules: r, meter: newMeter(r.Window), spent: newSpent()}
 }
 
@@ -39,7 +39,7 @@ func New(r Rules) *Challenger {
 // clocks differ; keys are all keys with which edges may issue tasks now. A task with
 // fewer bits than needed serves one attempt of its address: it was issued before the
 // rate rose, and collecting such tasks gains nothing.
-func (c *Challenger) Judge(now time.Time, keys []Key, s Scope, solution string) (bits int) {
+func (c *Challenger) Judge(now time.Time, keys []TaskKey, s TaskScope, solution string) (bits int) {
 	bits = c.rules.bits(c.meter.count(now))
 	if bits == 0 || c.accepts(now, keys, s, solution, bits, true) {
 		return 0
@@ -48,7 +48,7 @@ func (c *Challenger) Judge(now time.Time, keys []Key, s Scope, solution string) 
 }
 
 // Foresee returns what Judge would return. It counts nothing and spends nothing.
-func (c *Challenger) Foresee(now time.Time, keys []Key, s Scope, solution string) (bits int) {
+func (c *Challenger) Foresee(now time.Time, keys []TaskKey, s TaskScope, solution string) (bits int) {
 	bits = c.rules.bits(c.meter.foresee(now))
 	if bits == 0 || c.accepts(now, keys, s, solution, bits, false) {
 		return 0
@@ -60,13 +60,13 @@ func (c *Challenger) Foresee(now time.Time, keys []Key, s Scope, solution string
 func (c *Challenger) Count(now time.Time) { c.meter.count(now) }
 
 // AppendTask appends the task of a scope with this many bits, as sent to the client.
-func AppendTask(b []byte, now time.Time, key *Key, s Scope, bits int) []byte {
+func AppendTask(b []byte, now time.Time, key *TaskKey, s TaskScope, bits int) []byte {
 	t := key.task(s, minuteOf(now), bits)
 	return t.append(b)
 }
 
 // bits is how many bits an attempt needs at this count; 0: none.
-func (r *Rules) bits(attempts uint32) int {
+func (r *Policy) bits(attempts uint32) int {
 	if attempts <= r.Above {
 		return 0
 	}
@@ -74,7 +74,7 @@ func (r *Rules) bits(attempts uint32) int {
 }
 
 // accepts reports whether a solution serves the attempt, and spends it if spend is set.
-func (c *Challenger) accepts(now time.Time, keys []Key, scope Scope, text string, need int, spend bool) bool {
+func (c *Challenger) accepts(now time.Time, keys []TaskKey, scope TaskScope, text string, need int, spend bool) bool {
 	s, ok := parse(text)
 	if !ok || s.bits < c.rules.Least {
 		return false
@@ -95,7 +95,7 @@ func (c *Challenger) accepts(now time.Time, keys []Key, scope Scope, text string
 }
 
 // issued reports whether the task is one of these keys for the scope.
-func (s *solution) issued(keys []Key, scope Scope) bool {
+func (s *solution) issued(keys []TaskKey, scope TaskScope) bool {
 	for i := range keys {
 		if genuine := keys[i].seed(scope, s.minute, s.bits); genuine.is(&s.seed) {
 			return true

@@ -12,9 +12,9 @@ import (
 // An edge asks for work when attempts come too fast; a client solves the task and
 // tries again.
 func Example() {
-	keys := []challenge.Key{challenge.NewKey(sha256.Sum256([]byte("a secret of all edges")))}
-	challenger := challenge.New(challenge.Rules{Above: 1, Window: time.Minute, Least: challenge.LeastBits, Most: challenge.MostBits})
-	now, scope := time.Now(), challenge.Scope{Gate: "orders", Sale: "double11", Address: "192.0.2.1"}
+	keys := []challenge.TaskKey{challenge.NewKey(sha256.Sum256([]byte("a secret of all edges")))}
+	challenger := challenge.New(challenge.Policy{Above: 1, Window: time.Minute, Least: challenge.LeastBits, Most: challenge.MostBits})
+	now, scope := time.Now(), challenge.TaskScope{Gate: "orders", Sale: "double11", Address: "192.0.2.1"}
 
 	fmt.Println("first attempt:", challenger.Judge(now, keys, scope, "") == 0)
 	bits := challenger.Judge(now, keys, scope, "")

@@ -16,14 +16,14 @@ import (
 // version begins each task. It stands for all that is fixed about the format.
 const version = "1"
 
-// Key makes and recognises tasks. Edges with the same key accept each other's.
-type Key struct{ secret [sha256.Size]byte }
+// TaskKey makes and recognises tasks. Edges with the same key accept each other's.
+type TaskKey struct{ secret [sha256.Size]byte }
 
 // NewKey makes a key of a secret that all edges have.
-func NewKey(secret [sha256.Size]byte) Key { return Key{secret} }
+func NewKey(secret [sha256.Size]byte) TaskKey { return TaskKey{secret} }
 
-// Scope is what a task is bound to. Its solutions are not accepted elsewhere.
-type Scope struct {
+// TaskScope is what a task is bound to. Its solutions are not accepted elsewhere.
+type TaskScope struct {
 	// Gate and Sale are where the attempt is made; an empty Sale is none.
 	Gate, Sale string
 	// Address is the client's. Of an IPv6 address the first 64 bits count: a client
@@ -47,12 +47,12 @@ type task struct {
 func minuteOf(t time.Time) int64 { return t.Unix() / 60 }
 
 // task makes the only task of a scope with this many bits in a minute.
-func (k *Key) task(s Scope, minute int64, bits int) task {
+func (k *TaskKey) task(s TaskScope, minute int64, bits int) task {
 	return task{minute, bits, k.seed(s, minute, bits)}
 }
 
 // seed is an HMAC-SHA-256, cut to seedSize. Each part begins with its length.
-func (k *Key) seed(s Scope, minute int64, bits int) seed {
+func (k *TaskKey) seed(s TaskScope, minute int64, bits int) seed {
 	var room [512]byte
 	b := append(room[:mac.BlockSize], version...)
 	b = binary.BigEndian.AppendUint64(b, uint64(minute))

@@ -4,7 +4,7 @@
 //
 // Every list has a Bloom filter in front of it. Its "no" is final and costs no network.
 // Its "maybe" leads to an exact lookup: in memory for a list from a file ([File]), at
-// the list's [Keeper] for a list that is stored elsewhere ([Mirror]). So no attempt is
+// the list's [HashStore] for a list that is stored elsewhere ([Hashed]). So no attempt is
 // ever refused or admitted by a false positive.
 //
 // The package depends on neither Caddy nor Redis.

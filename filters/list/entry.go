@@ -18,6 +18,7 @@ const (
 	Any     = "any"
 	Buyer   = "buyer"
 	Phone   = "phone"
+	Email   = "email"
 	Address = "address" // of a house
 	Device  = "device"
 	IP      = "ip"
@@ -49,14 +50,14 @@ func (e Entry) String() string {
 }
 
 // Normal brings the value of a kind into the form that attempts carry, such as
-// "8613800138000" for "+86 138-0013-8000". It is not called for IP and Any.
+// "8613800138000" for "+86 138-0013-8000". It is not called for IP.
 type Normal func(kind, value string) string
 
 // Parse reads one entry:
 //
 //	192.0.2.7               an address
 //	192.0.2.0/24            a prefix, whatever its host bits; 2001:db8::/32
-//	phone:+86 138 0013 8000 a value of a kind: any, buyer, phone, address, device, ip
+//	phone:+86 138 0013 8000 a value of a kind: any, buyer, phone, email, address, device, ip
 //	alice                   a value of Any, unless it reads as an address
 //
 // Space around the entry and after the colon is not part of it; everything else is
@@ -85,14 +86,22 @@ func Parse(text string, normal Normal) (Entry, error) {
 		}
 		return Entry{Kind: IP, Prefix: p}, nil
 	}
-	if normal != nil && e.Kind != Any {
+	if normal != nil {
 		value := e.Value
 		e.Value = strings.TrimSpace(normal(e.Kind, value))
 		if err := check(e.Value); err != nil {
-			return Entry{}, fmt.Errorf("nothing is left of %s %q that could be compared", e.Kind, value)
+			return Entry{}, nothingLeft(e.Kind, value)
 		}
 	}
 	return e, nil
+}
+
+// nothingLeft is the error for a value whose normal form is empty.
+func nothingLeft(kind, value string) error {
+	if kind == Email || kind == Buyer {
+		return fmt.Errorf("%s %q is no e-mail address", kind, value)
+	}
+	return fmt.Errorf("nothing is left of %s %q that could be compared", kind, value)
 }
 
 func known(kind string) bool { return kind == IP || textForm(kind) != 0 }

@@ -66,7 +66,7 @@ func TestFile(t *testing.T) {
 		{list.IP, "alice", list.ErrAddress},
 		{list.IP, "", list.ErrAddress},
 		{list.IP, "10.1.2.0/24", list.ErrAddress},
-		{"email", "alice", list.ErrKind},
+		{"fax", "alice", list.ErrKind},
 		{"", "alice", list.ErrKind},
 	} {
 		if yes, err := f.Has(context.Background(), c.kind, c.value); yes || !errors.Is(err, c.want) {
@@ -119,7 +119,7 @@ func TestDeniesAndAdmits(t *testing.T) {
 	if _, err := f.Denies(context.Background(), time.Now(), list.IP, "x"); !errors.Is(err, list.ErrAddress) {
 		t.Errorf("denies: %v, want %v", err, list.ErrAddress)
 	}
-	if _, err := f.Admits(context.Background(), time.Now(), "email", "x"); !errors.Is(err, list.ErrKind) {
+	if _, err := f.Admits(context.Background(), time.Now(), "fax", "x"); !errors.Is(err, list.ErrKind) {
 		t.Errorf("admits: %v, want %v", err, list.ErrKind)
 	}
 }

@@ -20,11 +20,11 @@ const (
 // one part while all the others are read. Hashes must be evenly distributed, and
 // clients must not be able to predict them: they could make themselves false positives.
 type filter struct {
-	parts [parts]part
+	parts [parts]segment
 	bytes int
 }
 
-type part struct {
+type segment struct {
 	mu    sync.RWMutex
 	bloom *bloom.BloomFilter
 	_     [32]byte // a cache line each

@@ -18,6 +18,7 @@ const (
 	formAny form = 1 + iota
 	formBuyer
 	formPhone
+	formEmail
 	formAddress
 	formDevice
 	formIPv4                       // a prefix of IPv4, plus its bits
@@ -35,6 +36,8 @@ func textForm(kind string) form {
 		return formBuyer
 	case Phone:
 		return formPhone
+	case Email:
+		return formEmail
 	case Address:
 		return formAddress
 	case Device:
@@ -66,6 +69,8 @@ func (f form) kind() string {
 		return Buyer
 	case formPhone:
 		return Phone
+	case formEmail:
+		return Email
 	case formAddress:
 		return Address
 	case formDevice:

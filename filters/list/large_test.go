@@ -78,7 +78,7 @@ func TestLargeFile(t *testing.T) {
 // lookups of others cost an exact answer.
 func TestLargeFilter(t *testing.T) {
 	k := newKeeper()
-	m := list.NewMirror(k)
+	m := list.NewHashed(k)
 	m.Forms([]string{"any"})
 	m.Begin(list.MaxEntries)
 	m.Swap()
@@ -129,10 +129,10 @@ func heap() int {
 
 func mib(n int) float64 { return float64(n) / (1 << 20) }
 
-// mirrorOf makes a mirror with a filter of entries.
-func mirrorOf(t testing.TB, entries ...string) (*list.Mirror, *keeper) {
+// hashedOf makes a mirror with a filter of entries.
+func hashedOf(t testing.TB, entries ...string) (*list.Hashed, *keeper) {
 	k := newKeeper()
-	m := list.NewMirror(k)
+	m := list.NewHashed(k)
 	m.Forms([]string{"any", "phone", "ip4/8", "ip6/32"})
 	m.Begin(len(entries))
 	for _, e := range entries {
@@ -188,10 +188,10 @@ func BenchmarkFile(b *testing.B) {
 	}
 }
 
-// BenchmarkMirror looks up who is not listed, in parallel, in a filter for ten
+// BenchmarkHashed looks up who is not listed, in parallel, in a filter for ten
 // million entries.
-func BenchmarkMirror(b *testing.B) {
-	m, _ := mirrorOf(b, "phone:1")
+func BenchmarkHashed(b *testing.B) {
+	m, _ := hashedOf(b, "phone:1")
 	m.Begin(list.MaxEntries)
 	m.Swap()
 	values := make([]string, 1<<16)

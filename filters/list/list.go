@@ -14,7 +14,7 @@ import (
 var ErrAddress = errors.New("not an address")
 
 // ErrKind reports that lists have no entries of this kind.
-var ErrKind = errors.New("no kind of list entries: use buyer, phone, address, device, ip or any")
+var ErrKind = errors.New("no kind of list entries: use buyer, phone, email, address, device, ip or any")
 
 // List is a named list. It is safe for concurrent use, while it changes too.
 type List struct{ in members }
@@ -79,7 +79,7 @@ func (l *List) hasAddr(ctx context.Context, began time.Time, a netip.Addr) (bool
 
 // Denies reports whether a denylist names the value: by an entry of this kind, or by one
 // without a kind, which matches a value of every kind. began is when the first lookup of the
-// attempt began: all of them together wait no longer for a keeper than one.
+// attempt began: all of them together wait no longer for a store than one.
 func (l *List) Denies(ctx context.Context, began time.Time, kind, value string) (bool, error) {
 	yes, err := l.has(ctx, began, kind, value)
 	if yes || err != nil || kind == IP || kind == Any {

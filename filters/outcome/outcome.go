@@ -14,11 +14,12 @@ import (
 	"github.com/stockgate/stockgate/internal/jsonpath"
 )
 
-// Answer matches the shop's answer; everything given must match.
-type Answer struct {
+// AnswerMatcher matches the shop's answer; everything given must match.
+type AnswerMatcher struct {
 	// Status are codes (201) or classes (2xx), one of which must match.
 	Status []string `json:"status,omitempty"`
-	// Header fields must have one of these values; without values, the field must be present.
+	// Header fields must have one of these values; without values, the field must be present. A * in a value
+	// stands for any characters, such as /thanks/*.
 	Header map[string][]string `json:"header,omitempty"`
 	// JSON are tests of the body.
 	JSON []JSONTest `json:"json,omitempty"`
@@ -70,16 +71,6 @@ func tritOf(b bool) trit {
 	return no
 }
 
-// Reply is what is known of the shop's answer.
-type Reply struct {
-	Status int
-	Header http.Header
-	Body   []byte
-	Whole  bool // Body is all of it
-	// Ref is the order that the shop was asked about; empty: it was not asked about one.
-	Ref string
-}
-
 // Rules decide what an answer means; the first that matches counts.
 type Rules struct {
 	list []rule
@@ -87,6 +78,9 @@ type Rules struct {
 	Otherwise Decision
 	// ReadsBody says that some rule tests the body.
 	ReadsBody bool
+	// paths are those at which tests want a value, in the order of the matchers' names.
+	paths []string
+	read  jsonpath.Elements
 }
 
 type rule struct {
@@ -99,7 +93,7 @@ type rule struct {
 // ruleTest is one of the words of a rule.
 type ruleTest struct {
 	word string
-	test func(*Reply) trit
+	test func(*ShopAnswer) trit
 }
 
 // notRefused are the 4xx codes that do not prove that the order was refused: a conflict
@@ -109,14 +103,21 @@ var notRefused = map[int]bool{http.StatusRequestTimeout: true, http.StatusConfli
 
 // Compile compiles a gate's rules, with the defaults behind them; there are none
 // where the shop decides later.
-func Compile(list []Rule, answers map[string]Answer, backend bool) (*Rules, error) {
+func Compile(list []Rule, answers map[string]AnswerMatcher, backend bool) (*Rules, error) {
 	out := &Rules{Otherwise: InDoubt}
 	if backend {
 		out.Otherwise = Keep
 	}
-	matchers := make(map[string]func(*Reply) trit, len(answers))
+	matchers := make(map[string]func(*ShopAnswer) trit, len(answers))
 	read := jsonPaths(slices.Collect(maps.Values(answers))...)
-	for name, a := range answers {
+	out.read = read
+	for _, name := range slices.Sorted(maps.Keys(answers)) {
+		a := answers[name]
+		for _, t := range a.JSON {
+			if !t.Absent {
+				out.paths = append(out.paths, t.Path)
+			}
+		}
 		m, err := compileAnswer(a, read)
 		if err != nil {
 			return nil, fmt.Errorf("answer @%s: %w", name, err)
@@ -151,7 +152,7 @@ func Compile(list []Rule, answers map[string]Answer, backend bool) (*Rules, erro
 		out.list = append(out.list, rule{Confirm, []ruleTest{{"2xx", inClass(2)}}, "confirm 2xx, by default"})
 	}
 	if !has[Release] {
-		out.list = append(out.list, rule{Release, []ruleTest{{"4xx", func(r *Reply) trit {
+		out.list = append(out.list, rule{Release, []ruleTest{{"4xx", func(r *ShopAnswer) trit {
 			return tritOf(r.Status/100 == 4 && !notRefused[r.Status])
 		}}}, "release 4xx except 408, 409 and 499, by default"})
 	}
@@ -160,26 +161,26 @@ func Compile(list []Rule, answers map[string]Answer, backend bool) (*Rules, erro
 
 // CompileAnswer returns a test of one answer. known is false while more of it must be seen, and where an
 // array has more elements than the test reads.
-func CompileAnswer(a Answer) (func(*Reply) (matches, known bool), error) {
+func CompileAnswer(a AnswerMatcher) (func(*ShopAnswer) (matches, known bool), error) {
 	test, err := compileAnswer(a, jsonPaths(a))
 	if err != nil {
 		return nil, err
 	}
-	return func(r *Reply) (matches, known bool) {
+	return func(r *ShopAnswer) (matches, known bool) {
 		t := test(r)
 		return t == yes, t != maybe
 	}, nil
 }
 
 // Decide applies the rules.
-func (rs *Rules) Decide(r *Reply) Decision {
+func (rs *Rules) Decide(r *ShopAnswer) Decision {
 	v, _, _ := rs.Match(r)
 	return v
 }
 
 // Match applies the rules and returns the rule that decides, as written, and which of
 // its words matched; empty: none does.
-func (rs *Rules) Match(r *Reply) (v Decision, by, word string) {
+func (rs *Rules) Match(r *ShopAnswer) (v Decision, by, word string) {
 	for i := range rs.list {
 		rule := &rs.list[i]
 		for _, when := range rule.when {
@@ -194,7 +195,25 @@ func (rs *Rules) Match(r *Reply) (v Decision, by, word string) {
 	return rs.Otherwise, "", ""
 }
 
-func compileTest(word string, matchers map[string]func(*Reply) trit) (func(*Reply) trit, error) {
+// Unmatched says why no rule matches an answer, as the cause of its outcome: what its body is not, or the
+// path that it lacks; empty: no rule takes its status and its values.
+func (rs *Rules) Unmatched(r *ShopAnswer) (cause string) {
+	if !rs.ReadsBody {
+		return ""
+	}
+	document, problem := r.document()
+	if problem != "" {
+		return string(problem)
+	}
+	for _, path := range rs.paths {
+		if found, whole := rs.read.At(document, path); whole && isAbsent(found) {
+			return string(Missing(path))
+		}
+	}
+	return ""
+}
+
+func compileTest(word string, matchers map[string]func(*ShopAnswer) trit) (func(*ShopAnswer) trit, error) {
 	if name, ok := strings.CutPrefix(word, "@"); ok {
 		m, ok := matchers[name]
 		if !ok {
@@ -205,7 +224,7 @@ func compileTest(word string, matchers map[string]func(*Reply) trit) (func(*Repl
 	return statusTest(word)
 }
 
-func statusTest(word string) (func(*Reply) trit, error) {
+func statusTest(word string) (func(*ShopAnswer) trit, error) {
 	if len(word) == 3 && word[1:] == "xx" && word[0] >= '2' && word[0] <= '5' {
 		return inClass(int(word[0] - '0')), nil
 	}
@@ -213,21 +232,21 @@ func statusTest(word string) (func(*Reply) trit, error) {
 	if err != nil || code < 200 || code > 599 {
 		return nil, fmt.Errorf("%q is neither a status (201) nor a class (2xx to 5xx) nor an @answer", word)
 	}
-	return func(r *Reply) trit { return tritOf(r.Status == code) }, nil
+	return func(r *ShopAnswer) trit { return tritOf(r.Status == code) }, nil
 }
 
-func inClass(class int) func(*Reply) trit {
-	return func(r *Reply) trit { return tritOf(r.Status/100 == class) }
+func inClass(class int) func(*ShopAnswer) trit {
+	return func(r *ShopAnswer) trit { return tritOf(r.Status/100 == class) }
 }
 
 // compileAnswer compiles a test of answers, whose tests together read so much of arrays.
-func compileAnswer(a Answer, read jsonpath.Elements) (func(*Reply) trit, error) {
+func compileAnswer(a AnswerMatcher, read jsonpath.Elements) (func(*ShopAnswer) trit, error) {
 	if len(a.Status) == 0 && len(a.Header) == 0 && len(a.JSON) == 0 {
 		return nil, fmt.Errorf("it tests nothing")
 	}
-	var all []func(*Reply) trit
+	var all []func(*ShopAnswer) trit
 	if len(a.Status) > 0 {
-		var any []func(*Reply) trit
+		var any []func(*ShopAnswer) trit
 		for _, word := range a.Status {
 			test, err := statusTest(word)
 			if err != nil {
@@ -235,7 +254,7 @@ func compileAnswer(a Answer, read jsonpath.Elements) (func(*Reply) trit, error) 
 			}
 			any = append(any, test)
 		}
-		all = append(all, func(r *Reply) trit {
+		all = append(all, func(r *ShopAnswer) trit {
 			for _, test := range any {
 				if test(r) == yes {
 					return yes
@@ -254,7 +273,7 @@ func compileAnswer(a Answer, read jsonpath.Elements) (func(*Reply) trit, error) 
 		}
 		all = append(all, test)
 	}
-	return func(r *Reply) trit {
+	return func(r *ShopAnswer) trit {
 		out := yes
 		for _, test := range all {
 			out = min(out, test(r))
@@ -263,16 +282,14 @@ func compileAnswer(a Answer, read jsonpath.Elements) (func(*Reply) trit, error) 
 	}, nil
 }
 
-func headerTest(name string, want []string) func(*Reply) trit {
-	return func(r *Reply) trit {
+func headerTest(name string, want []string) func(*ShopAnswer) trit {
+	return func(r *ShopAnswer) trit {
 		for _, have := range r.Header.Values(name) {
 			if len(want) == 0 {
 				return yes
 			}
-			for _, w := range want {
-				if have == w {
-					return yes
-				}
+			if slices.ContainsFunc(want, func(pattern string) bool { return matches(pattern, have) }) {
+				return yes
 			}
 		}
 		return no

@@ -13,7 +13,7 @@ func TestRules(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		rules   []Rule
-		answers map[string]Answer
+		answers map[string]AnswerMatcher
 		want    want
 	}{
 		{
@@ -44,10 +44,10 @@ func TestRules(t *testing.T) {
 		{
 			name:    "always 200, the body tells",
 			rules:   []Rule{{"confirm", []string{"@sold"}}, {"release", []string{"@refused", "4xx"}}},
-			answers: map[string]Answer{"sold": {Status: []string{"200"}, JSON: []JSONTest{{Path: "code", Values: []string{"0", "200"}}}}, "refused": {JSON: []JSONTest{{Path: "code", Values: []string{"30001"}}}}},
+			answers: map[string]AnswerMatcher{"sold": {Status: []string{"200"}, JSON: []JSONTest{{Path: "code", Values: []string{"0", "200"}}}}, "refused": {JSON: []JSONTest{{Path: "code", Values: []string{"30001"}}}}},
 			want: want{
 				`200 {"code":0}`: Confirm, `200 {"code":"0"}`: Confirm, `200 {"code":200}`: Confirm,
-				`200 {"code":30001}`: Release, `200 {"code":500}`: InDoubt, `200 {"code":0.0}`: InDoubt,
+				`200 {"code":30001}`: Release, `200 {"code":500}`: InDoubt, `200 {"code":0.0}`: Confirm, `200 {"code":2e2}`: Confirm, `200 {"code":0.5}`: InDoubt, `200 {"code":"0.0"}`: InDoubt,
 				`200 {"code":null}`: InDoubt, `200 {}`: InDoubt, `200 `: InDoubt, `200 <html>`: InDoubt,
 				`200 {"code":0}{"code":0}`: InDoubt, `500 {"code":0}`: InDoubt, `404 {"code":1}`: Release,
 			},
@@ -55,7 +55,7 @@ func TestRules(t *testing.T) {
 		{
 			name:  "present and absent",
 			rules: []Rule{{"confirm", []string{"@order"}}, {"release", []string{"@none"}}},
-			answers: map[string]Answer{
+			answers: map[string]AnswerMatcher{
 				"order": {JSON: []JSONTest{{Path: "data.order.no"}, {Path: "error", Absent: true}}},
 				"none":  {JSON: []JSONTest{{Path: "data.order", Absent: true}}},
 			},
@@ -66,19 +66,26 @@ func TestRules(t *testing.T) {
 				`200 {"data":{"order":{"no":null}}}`:                InDoubt,
 				`200 {"data":{}}`:                                   Release,
 				`200 {"data":[1]}`:                                  Release,
+				"200 \ufeff" + `{"data":{"order":{"no":"A1"}}}`:     Confirm,
+				"200 \ufeff\ufeff" + `{"data":{}}`:                  InDoubt,
+				`200 {"data":{"order":{"no":"A1"}},"error":[]}`:     Confirm,
+				`200 {"data":{"order":{"no":"A1"}},"error":[""]}`:   InDoubt,
+				`200 {"data":{"order":{"no":[]}}}`:                  InDoubt,
+				`200 {"data":{"order":[]}}`:                         Release,
+				`200 {"data":{"order":{}}}`:                         InDoubt,
 				`200 not json`:                                      InDoubt,
 			},
 		},
 		{
 			name:    "array elements and truth values",
 			rules:   []Rule{{"confirm", []string{"@ok"}}},
-			answers: map[string]Answer{"ok": {JSON: []JSONTest{{Path: "items.1.ok", Values: []string{"true"}}}}},
+			answers: map[string]AnswerMatcher{"ok": {JSON: []JSONTest{{Path: "items.1.ok", Values: []string{"true"}}}}},
 			want:    want{`200 {"items":[{"ok":false},{"ok":true}]}`: Undecided, `200 {"items":[]}`: InDoubt, `200 {"items":{"1":{"ok":true}}}`: Confirm},
 		},
 		{
 			name:  "one of many decides nothing, whatever the rules behind it say",
 			rules: []Rule{{"release", []string{"@no"}}, {"confirm", []string{"@paid", "201"}}},
-			answers: map[string]Answer{
+			answers: map[string]AnswerMatcher{
 				"no":   {JSON: []JSONTest{{Path: "errors.0.code", Values: []string{"sold_out"}}}},
 				"paid": {Status: []string{"200"}, JSON: []JSONTest{{Path: "orders.0.state", Values: []string{"paid"}}, {Path: "orders.1", Absent: true}}},
 			},
@@ -96,8 +103,8 @@ func TestRules(t *testing.T) {
 		{
 			name:    "headers",
 			rules:   []Rule{{"confirm", []string{"@thanks"}}, {"release", []string{"@why"}}},
-			answers: map[string]Answer{"thanks": {Status: []string{"302"}, Header: map[string][]string{"Location": {"/thanks", "/done"}}}, "why": {Header: map[string][]string{"X-Why": nil}}},
-			want:    want{"302 |Location: /thanks": Confirm, "302 |Location: /cart": InDoubt, "302 |X-Why: x": Release, "200": InDoubt},
+			answers: map[string]AnswerMatcher{"thanks": {Status: []string{"302"}, Header: map[string][]string{"Location": {"/thanks", "/done", "https://*/orders/*/ok"}}}, "why": {Header: map[string][]string{"X-Why": nil}}},
+			want:    want{"302 |Location: /thanks": Confirm, "302 |Location: /cart": InDoubt, "302 |Location: /thanks/7": InDoubt, "302 |Location: https://a/orders/7/ok": Confirm, "302 |Location: https://a/orders/7/no": InDoubt, "302 |X-Why: x": Release, "200": InDoubt},
 		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -117,7 +124,7 @@ func TestRules(t *testing.T) {
 // {ref} is the order that the shop was asked about, and no other.
 func TestRefOfTheOrder(t *testing.T) {
 	rules, err := Compile([]Rule{{"release", []string{"@open"}}},
-		map[string]Answer{"open": {JSON: []JSONTest{{Path: "cart.id", Values: []string{"{ref}"}}}}}, false)
+		map[string]AnswerMatcher{"open": {JSON: []JSONTest{{Path: "cart.id", Values: []string{"{ref}"}}}}}, false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +139,7 @@ func TestRefOfTheOrder(t *testing.T) {
 		{"", `{"cart":{"id":""}}`, InDoubt},
 		{"", `{"cart":{"id":{}}}`, InDoubt},
 	} {
-		r := &Reply{Status: 500, Header: http.Header{}, Body: []byte(c.body), Whole: true, Ref: c.ref}
+		r := &ShopAnswer{Status: 500, Header: http.Header{}, Body: []byte(c.body), Whole: true, Ref: c.ref}
 		if got := rules.Decide(r); got != c.want {
 			t.Errorf("%s about %q: %v, want %v", c.body, c.ref, got, c.want)
 		}
@@ -143,7 +150,7 @@ func TestRefOfTheOrder(t *testing.T) {
 func TestRulesWaitForTheBody(t *testing.T) {
 	rules, err := Compile(
 		[]Rule{{"release", []string{"404"}}, {"confirm", []string{"@sold"}}},
-		map[string]Answer{"sold": {Status: []string{"200"}, JSON: []JSONTest{{Path: "code", Values: []string{"0"}}}}}, false,
+		map[string]AnswerMatcher{"sold": {Status: []string{"200"}, JSON: []JSONTest{{Path: "code", Values: []string{"0"}}}}}, false,
 	)
 	if err != nil {
 		t.Fatal(err)
@@ -152,20 +159,22 @@ func TestRulesWaitForTheBody(t *testing.T) {
 		t.Error("the rules do not say that they read the body")
 	}
 	for status, want := range map[int]Decision{404: Release, 200: Undecided, 500: InDoubt} {
-		if got := rules.Decide(&Reply{Status: status, Header: http.Header{}}); got != want {
+		if got := rules.Decide(&ShopAnswer{Status: status, Header: http.Header{}}); got != want {
 			t.Errorf("%d before its body: %v, want %v", status, got, want)
 		}
 	}
-	gzipped := &Reply{Status: 200, Header: http.Header{"Content-Encoding": {"gzip"}}}
-	if got := rules.Decide(gzipped); got != InDoubt {
-		t.Errorf("a body that cannot be read: %v, want %v", got, InDoubt)
+	for encoding, want := range map[string]Decision{"gzip": Undecided, "br": InDoubt, "gzip, gzip": InDoubt} {
+		encoded := &ShopAnswer{Status: 200, Header: http.Header{"Content-Encoding": {encoding}}}
+		if got := rules.Decide(encoded); got != want {
+			t.Errorf("%s before its body: %v, want %v", encoding, got, want)
+		}
 	}
 }
 
 func TestRulesRefuse(t *testing.T) {
 	for _, c := range []struct {
 		rules   []Rule
-		answers map[string]Answer
+		answers map[string]AnswerMatcher
 		want    string
 	}{
 		{[]Rule{{"keep", []string{"200"}}}, nil, `outcome "keep"`},
@@ -174,11 +183,11 @@ func TestRulesRefuse(t *testing.T) {
 		{[]Rule{{"confirm", []string{"1xx"}}}, nil, `"1xx" is neither`},
 		{[]Rule{{"confirm", []string{"600"}}}, nil, `"600" is neither`},
 		{[]Rule{{"confirm", []string{"ok"}}}, nil, `"ok" is neither`},
-		{nil, map[string]Answer{"a": {}}, "it tests nothing"},
-		{nil, map[string]Answer{"a": {Status: []string{"x"}}}, "answer @a"},
-		{nil, map[string]Answer{"a": {JSON: []JSONTest{{Path: ""}}}}, "is no path"},
-		{nil, map[string]Answer{"a": {JSON: []JSONTest{{Path: "a..b"}}}}, "is no path"},
-		{nil, map[string]Answer{"a": {JSON: []JSONTest{{Path: "a", Absent: true, Values: []string{"1"}}}}}, "takes no values"},
+		{nil, map[string]AnswerMatcher{"a": {}}, "it tests nothing"},
+		{nil, map[string]AnswerMatcher{"a": {Status: []string{"x"}}}, "answer @a"},
+		{nil, map[string]AnswerMatcher{"a": {JSON: []JSONTest{{Path: ""}}}}, "is no path"},
+		{nil, map[string]AnswerMatcher{"a": {JSON: []JSONTest{{Path: "a..b"}}}}, "is no path"},
+		{nil, map[string]AnswerMatcher{"a": {JSON: []JSONTest{{Path: "a", Absent: true, Values: []string{"1"}}}}}, "takes no values"},
 	} {
 		_, err := Compile(c.rules, c.answers, false)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
@@ -188,11 +197,11 @@ func TestRulesRefuse(t *testing.T) {
 }
 
 // parseReply reads "status body" or "status body|Header: value".
-func parseReply(t *testing.T, s string) *Reply {
+func parseReply(t *testing.T, s string) *ShopAnswer {
 	t.Helper()
 	s, header, _ := strings.Cut(s, "|")
 	status, body, _ := strings.Cut(s, " ")
-	r := &Reply{Header: http.Header{}, Body: []byte(body), Whole: true}
+	r := &ShopAnswer{Header: http.Header{}, Body: []byte(body), Whole: true}
 	for _, c := range status {
 		r.Status = r.Status*10 + int(c-'0')
 	}

@@ -10,7 +10,7 @@ import (
 // A gate with a JWT asks for a token where it answers 401, and only there.
 func TestAuthenticate(t *testing.T) {
 	for name, c := range map[string]struct {
-		styles []Style
+		styles []Appearance
 		no     *sale.Refusal
 		off    bool
 		want   string
@@ -19,10 +19,10 @@ func TestAuthenticate(t *testing.T) {
 		"a bad one":        {nil, &sale.Refusal{Reason: sale.NoBuyer, Detail: "it has expired"}, false, `Bearer error="invalid_token", error_description="it has expired"`},
 		"gate without JWT": {nil, sale.Refuse(sale.NoBuyer), true, ""},
 		"another reason":   {nil, sale.Refuse(sale.SoldOut), false, ""},
-		"another status":   {[]Style{{Reasons: []string{"no_buyer"}, Status: 200, Body: "{}"}}, sale.Refuse(sale.NoBuyer), false, ""},
-		"another body":     {[]Style{{Reasons: []string{"no_buyer"}, Body: "{}"}}, sale.Refuse(sale.NoBuyer), false, "Bearer"},
-		"as an error":      {[]Style{{Reasons: []string{"*"}, Style: "error"}}, sale.Refuse(sale.NoBuyer), false, "Bearer"},
-		"another, as 401":  {[]Style{{Reasons: []string{"limit_reached"}, Status: 401}}, sale.Refuse(sale.LimitReached), false, "Bearer"},
+		"another status":   {[]Appearance{{Reasons: []string{"no_buyer"}, Status: 200, Body: "{}"}}, sale.Refuse(sale.NoBuyer), false, ""},
+		"another body":     {[]Appearance{{Reasons: []string{"no_buyer"}, Body: "{}"}}, sale.Refuse(sale.NoBuyer), false, "Bearer"},
+		"as an error":      {[]Appearance{{Reasons: []string{"*"}, Style: "error"}}, sale.Refuse(sale.NoBuyer), false, "Bearer"},
+		"another, as 401":  {[]Appearance{{Reasons: []string{"limit_reached"}, Status: 401}}, sale.Refuse(sale.LimitReached), false, "Bearer"},
 	} {
 		f, err := New(c.styles)
 		if err != nil {

@@ -20,7 +20,7 @@ type piece struct {
 // problemPieces returns the pieces of a problem document. Together they are the bytes that
 // encoding/json would write.
 func problemPieces(k sale.Kind, status int) []piece {
-	head, _ := json.Marshal(Problem{Type: problemType + string(k.Reason), Title: k.Title, Status: status}) // strings and numbers always encode
+	head, _ := json.Marshal(ProblemDocument{Type: problemType + string(k.Reason), Title: k.Title, Status: status}) // strings and numbers always encode
 	before, _, _ := strings.Cut(string(head), `,"reason":`)
 	return []piece{
 		{text: before},
@@ -80,7 +80,7 @@ func bodyPieces(body, contentType string, k sale.Kind, status int) []piece {
 var htmlEscape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 
 // appendBody appends the body of a refusal.
-func (a *Answer) appendBody(b []byte, no *sale.Refusal, wait int64) []byte {
+func (a *ReasonAnswer) appendBody(b []byte, no *sale.Refusal, wait int64) []byte {
 	for i := range a.pieces {
 		if p := &a.pieces[i]; p.fill != nil {
 			b = p.fill(b, no, wait)
@@ -92,7 +92,7 @@ func (a *Answer) appendBody(b []byte, no *sale.Refusal, wait int64) []byte {
 }
 
 // fills reports whether the body depends on the refusal.
-func (a *Answer) fills() bool {
+func (a *ReasonAnswer) fills() bool {
 	return slices.ContainsFunc(a.pieces, func(p piece) bool { return p.fill != nil })
 }
 

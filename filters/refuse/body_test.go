@@ -25,7 +25,7 @@ func TestProblemIsWhatJSONWouldWrite(t *testing.T) {
 				for _, limit := range limits {
 					for wait, id := range map[int64]string{0: "", 1: "01981b", 5000: ""} {
 						no := &sale.Refusal{Reason: kind.Reason, SKU: sku, Detail: detail, Limit: limit, Reservation: id, Challenge: id}
-						want, err := json.Marshal(Problem{
+						want, err := json.Marshal(ProblemDocument{
 							Type: problemType + string(kind.Reason), Title: kind.Title, Status: kind.Status, Detail: detail,
 							Reason: kind.Reason, RetryAfter: wait, SKU: sku, Limit: limit, Reservation: id, Challenge: id,
 						})
@@ -55,7 +55,7 @@ func TestBodyPieces(t *testing.T) {
 		"{{sku}} {unknown} {":          `{{title}"<} {unknown} {`,
 		"again in {retry_after}s. {st": "again in 7s. {st",
 	} {
-		a := &Answer{pieces: bodyPieces(body, "text/plain", kind, 409)}
+		a := &ReasonAnswer{pieces: bodyPieces(body, "text/plain", kind, 409)}
 		if got := string(a.appendBody(nil, no, 7)); got != want {
 			t.Errorf("%q becomes %q, want %q", body, got, want)
 		}

@@ -7,8 +7,8 @@ import "github.com/stockgate/stockgate/internal/sale"
 // TypeOf returns the type of a reason's problem documents.
 func TypeOf(reason sale.Reason) string { return problemType + string(reason) }
 
-// Problem is the body of a refusal, a problem document (RFC 9457).
-type Problem struct {
+// ProblemDocument is the body of a refusal, a problem document (RFC 9457).
+type ProblemDocument struct {
 	Type       string      `json:"type"`
 	Title      string      `json:"title"`
 	Status     int         `json:"status"`

@@ -25,18 +25,18 @@ type rateReply struct {
 	no   *sale.Refusal
 }
 
-// Rate prepares the answers to clients that a rate refuses.
-type Rate struct {
+// RateAnswers prepares the answers to clients that a rate refuses.
+type RateAnswers struct {
 	name   string // as a string of a structured field
 	policy []string
 	// prepared holds the answers to waits of one second and more.
 	prepared []rateReply
 }
 
-// NewRate prepares the answers of a rate that lets events through per window. The rate's
+// NewRateAnswers prepares the answers of a rate that lets events through per window. The rate's
 // name in the headers is the name of the gate and its own name there. The policy is that of
 // draft-ietf-httpapi-ratelimit-headers-11, section 3; its window is in whole seconds.
-func NewRate(gate, own string, events int, per time.Duration) Rate {
+func NewRateAnswers(gate, own string, events int, per time.Duration) RateAnswers {
 	if gate == "" {
 		gate = "rate"
 	}
@@ -44,7 +44,7 @@ func NewRate(gate, own string, events int, per time.Duration) Rate {
 	window := int64(per)
 	seconds := (window + int64(time.Second) - 1) / int64(time.Second)
 	quota := int64(events) * (seconds * int64(time.Second) / int64(time.Millisecond)) / (window / int64(time.Millisecond))
-	rate := Rate{name: name, policy: []string{fmt.Sprintf("%s;q=%d;w=%d", name, quota, seconds)}}
+	rate := RateAnswers{name: name, policy: []string{fmt.Sprintf("%s;q=%d;w=%d", name, quota, seconds)}}
 	longest := WaitSeconds(time.Duration(window / int64(events)))
 	for n := range min(max(longest, 1), mostPrepared) {
 		rate.prepared = append(rate.prepared, rate.answer(n+1))
@@ -52,7 +52,7 @@ func NewRate(gate, own string, events int, per time.Duration) Rate {
 	return rate
 }
 
-func (r *Rate) answer(seconds int64) rateReply {
+func (r *RateAnswers) answer(seconds int64) rateReply {
 	return rateReply{
 		left: []string{r.name + ";r=0;t=" + strconv.FormatInt(seconds, 10)},
 		no:   &sale.Refusal{Reason: sale.RateLimited, RetryAfter: seconds},
@@ -61,7 +61,7 @@ func (r *Rate) answer(seconds int64) rateReply {
 
 // Refuse sets the headers that say what the client may still do, and until when
 // (section 4 of the draft). It returns the refusal.
-func (r *Rate) Refuse(h http.Header, wait time.Duration) *sale.Refusal {
+func (r *RateAnswers) Refuse(h http.Header, wait time.Duration) *sale.Refusal {
 	var a rateReply
 	if seconds := WaitSeconds(wait); seconds >= 1 && seconds <= int64(len(r.prepared)) {
 		a = r.prepared[seconds-1]

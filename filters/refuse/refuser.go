@@ -12,8 +12,8 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-// Style changes how some refusals look.
-type Style struct {
+// Appearance changes how some refusals look.
+type Appearance struct {
 	// Reasons are the reasons that this style applies to; `*` is all of them.
 	Reasons []string `json:"reasons"`
 	// Style is problem (RFC 9457, the default), body (Status and Body) or error
@@ -31,13 +31,13 @@ type Style struct {
 // Refuser answers refusals. Answers are compiled in advance. A refusal writes bytes and
 // returns no error, because Caddy encodes the whole request into each error.
 type Refuser struct {
-	answers map[sale.Reason]*Answer
+	answers map[sale.Reason]*ReasonAnswer
 	// AsksToken makes a 401 ask for a bearer token.
 	AsksToken bool
 }
 
-// Answer is the answer to one reason.
-type Answer struct {
+// ReasonAnswer is the answer to one reason.
+type ReasonAnswer struct {
 	Kind    sale.Kind
 	Status  int
 	asError bool
@@ -78,10 +78,10 @@ var (
 
 // New compiles the styles. A style that names a reason takes precedence over `*`; of two
 // styles that name the same reason the last one applies.
-func New(styles []Style) (*Refuser, error) {
-	f := &Refuser{answers: make(map[sale.Reason]*Answer, len(sale.Kinds))}
+func New(styles []Appearance) (*Refuser, error) {
+	f := &Refuser{answers: make(map[sale.Reason]*ReasonAnswer, len(sale.Kinds))}
 	for i, k := range sale.Kinds {
-		f.answers[k.Reason] = &Answer{Kind: k, Index: i, Status: k.Status, problem: true, contentType: []string{ProblemJSON}}
+		f.answers[k.Reason] = &ReasonAnswer{Kind: k, Index: i, Status: k.Status, problem: true, contentType: []string{ProblemJSON}}
 	}
 	for _, all := range []bool{true, false} {
 		for i, s := range styles {
@@ -99,7 +99,7 @@ func New(styles []Style) (*Refuser, error) {
 	return f, nil
 }
 
-func (f *Refuser) apply(s Style) error {
+func (f *Refuser) apply(s Appearance) error {
 	if len(s.Reasons) == 0 {
 		return errors.New("no reason is named; write * for all")
 	}
@@ -134,8 +134,8 @@ func (f *Refuser) apply(s Style) error {
 	return nil
 }
 
-func (a *Answer) style(style string, s Style) {
-	*a = Answer{Kind: a.Kind, Index: a.Index, Status: a.Kind.Status, asError: style == "error", problem: style == "problem", body: s.Body}
+func (a *ReasonAnswer) style(style string, s Appearance) {
+	*a = ReasonAnswer{Kind: a.Kind, Index: a.Index, Status: a.Kind.Status, asError: style == "error", problem: style == "problem", body: s.Body}
 	if s.Status != 0 {
 		a.Status = s.Status
 	}
@@ -154,7 +154,7 @@ func (a *Answer) style(style string, s Style) {
 	a.contentType = []string{contentType}
 }
 
-func (a *Answer) compile() {
+func (a *ReasonAnswer) compile() {
 	a.reason = []string{string(a.Kind.Reason)}
 	if a.asError {
 		return
@@ -171,7 +171,7 @@ func (a *Answer) compile() {
 }
 
 // For returns the answer to a reason; to an unknown reason it returns that of unavailable.
-func (f *Refuser) For(reason sale.Reason) *Answer {
+func (f *Refuser) For(reason sale.Reason) *ReasonAnswer {
 	if a, ok := f.answers[reason]; ok {
 		return a
 	}
@@ -180,7 +180,7 @@ func (f *Refuser) For(reason sale.Reason) *Answer {
 
 // Write answers the refusal no with a, the answer to its reason. It returns false where it
 // has set the header only, because the status is handed to handle_errors.
-func (f *Refuser) Write(a *Answer, w http.ResponseWriter, r *http.Request, no *sale.Refusal) bool {
+func (f *Refuser) Write(a *ReasonAnswer, w http.ResponseWriter, r *http.Request, no *sale.Refusal) bool {
 	wait := retryAfter(a.Kind, no)
 	h := w.Header()
 	h[Header] = a.reason
@@ -229,9 +229,9 @@ func (f *Refuser) Response(no *sale.Refusal) (status int, h http.Header, body []
 }
 
 // Problem returns the problem document of a refusal, without the spread of its Retry-After.
-func (f *Refuser) Problem(no *sale.Refusal) *Problem {
+func (f *Refuser) Problem(no *sale.Refusal) *ProblemDocument {
 	a := f.For(no.Reason)
-	return &Problem{
+	return &ProblemDocument{
 		Type: problemType + string(a.Kind.Reason), Title: a.Kind.Title, Status: a.Status, Detail: no.Detail,
 		Reason: a.Kind.Reason, RetryAfter: no.RetryAfter, SKU: no.SKU, Limit: no.Limit, Reservation: no.Reservation,
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-func refused(t *testing.T, styles []Style, no *sale.Refusal) *http.Response {
+func refused(t *testing.T, styles []Appearance, no *sale.Refusal) *http.Response {
 	t.Helper()
 	f, err := New(styles)
 	if err != nil {
@@ -41,7 +41,7 @@ func TestProblemOfEveryReason(t *testing.T) {
 	for reason, status := range statuses {
 		t.Run(string(reason), func(t *testing.T) {
 			res := refused(t, nil, sale.Refuse(reason))
-			var p Problem
+			var p ProblemDocument
 			body, _ := io.ReadAll(res.Body)
 			if err := json.Unmarshal(body, &p); err != nil {
 				t.Fatalf("%s: %v", body, err)
@@ -73,7 +73,7 @@ func TestProblemOfEveryReason(t *testing.T) {
 func TestProblemNamesWhatHelps(t *testing.T) {
 	limit := &sale.Limit{Per: "buyer", Every: "sale", Max: 2, Count: "units"}
 	res := refused(t, nil, &sale.Refusal{Reason: sale.LimitReached, Limit: limit, SKU: `a"b<`})
-	var p Problem
+	var p ProblemDocument
 	if err := json.NewDecoder(res.Body).Decode(&p); err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestRetryAfterIsSpread(t *testing.T) {
 func TestRefusalStyles(t *testing.T) {
 	for _, c := range []struct {
 		name        string
-		styles      []Style
+		styles      []Appearance
 		no          *sale.Refusal
 		status      int
 		contentType string
@@ -112,42 +112,42 @@ func TestRefusalStyles(t *testing.T) {
 	}{
 		{
 			name:   "always 200 with a code",
-			styles: []Style{{Reasons: []string{"sold_out", "limit_reached"}, Status: 200, Body: `{"code":30001,"msg":"{title}"}`}},
+			styles: []Appearance{{Reasons: []string{"sold_out", "limit_reached"}, Status: 200, Body: `{"code":30001,"msg":"{title}"}`}},
 			no:     sale.Refuse(sale.SoldOut), status: 200, contentType: "application/json", body: `{"code":30001,"msg":"Sold out."}`,
 		},
 		{
 			name:   "html, escaped",
-			styles: []Style{{Reasons: []string{"*"}, Body: `<p>{reason} {status} {sku}</p>`}},
+			styles: []Appearance{{Reasons: []string{"*"}, Body: `<p>{reason} {status} {sku}</p>`}},
 			no:     &sale.Refusal{Reason: sale.SoldOut, SKU: "<b>"}, status: 409, contentType: "text/html; charset=utf-8", body: `<p>sold_out 409 &lt;b&gt;</p>`,
 		},
 		{
 			name:   "json, escaped",
-			styles: []Style{{Reasons: []string{"*"}, Body: `{"sku":"{sku}"}`}},
+			styles: []Appearance{{Reasons: []string{"*"}, Body: `{"sku":"{sku}"}`}},
 			no:     &sale.Refusal{Reason: sale.SoldOut, SKU: `a"b`}, status: 409, contentType: "application/json", body: `{"sku":"a\"b"}`,
 		},
 		{
 			name:   "json, a quote at the end",
-			styles: []Style{{Reasons: []string{"*"}, Body: `{"sku":"{sku}"}`}},
+			styles: []Appearance{{Reasons: []string{"*"}, Body: `{"sku":"{sku}"}`}},
 			no:     &sale.Refusal{Reason: sale.SoldOut, SKU: `a"`}, status: 409, contentType: "application/json", body: `{"sku":"a\""}`,
 		},
 		{
 			name:   "what fills in is not filled in again",
-			styles: []Style{{Reasons: []string{"*"}, Body: "no {sku}"}},
+			styles: []Appearance{{Reasons: []string{"*"}, Body: "no {sku}"}},
 			no:     &sale.Refusal{Reason: sale.SoldOut, SKU: "{title}"}, status: 409, contentType: "text/plain; charset=utf-8", body: "no {title}",
 		},
 		{
 			name:   "the last of two alike counts",
-			styles: []Style{{Reasons: []string{"sold_out"}, Body: "a"}, {Reasons: []string{"sold_out"}, Status: 418, Body: "b", ContentType: "text/x"}},
+			styles: []Appearance{{Reasons: []string{"sold_out"}, Body: "a"}, {Reasons: []string{"sold_out"}, Status: 418, Body: "b", ContentType: "text/x"}},
 			no:     sale.Refuse(sale.SoldOut), status: 418, contentType: "text/x", body: "b",
 		},
 		{
 			name:   "a named reason counts more than all",
-			styles: []Style{{Reasons: []string{"sold_out"}, Body: "a"}, {Reasons: []string{"*"}, Body: "b"}},
+			styles: []Appearance{{Reasons: []string{"sold_out"}, Body: "a"}, {Reasons: []string{"*"}, Body: "b"}},
 			no:     sale.Refuse(sale.SoldOut), status: 409, contentType: "text/plain; charset=utf-8", body: "a",
 		},
 		{
 			name:   "all others",
-			styles: []Style{{Reasons: []string{"sold_out"}, Body: "a"}, {Reasons: []string{"*"}, Body: "b"}},
+			styles: []Appearance{{Reasons: []string{"sold_out"}, Body: "a"}, {Reasons: []string{"*"}, Body: "b"}},
 			no:     sale.Refuse(sale.PausedSale), status: 409, contentType: "text/plain; charset=utf-8", body: "b",
 		},
 	} {
@@ -163,16 +163,16 @@ func TestRefusalStyles(t *testing.T) {
 
 func TestRefuserRefuses(t *testing.T) {
 	for _, c := range []struct {
-		style Style
+		style Appearance
 		want  string
 	}{
-		{Style{}, "no reason is named"},
-		{Style{Reasons: []string{"soldout"}}, `there is no reason "soldout"`},
-		{Style{Reasons: []string{"*"}, Style: "page"}, `style "page"`},
-		{Style{Reasons: []string{"*"}, Style: "error", Body: "x"}, "no body of yours"},
-		{Style{Reasons: []string{"*"}, Status: 99}, "outside 200 to 599"},
+		{Appearance{}, "no reason is named"},
+		{Appearance{Reasons: []string{"soldout"}}, `there is no reason "soldout"`},
+		{Appearance{Reasons: []string{"*"}, Style: "page"}, `style "page"`},
+		{Appearance{Reasons: []string{"*"}, Style: "error", Body: "x"}, "no body of yours"},
+		{Appearance{Reasons: []string{"*"}, Status: 99}, "outside 200 to 599"},
 	} {
-		if _, err := New([]Style{c.style}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := New([]Appearance{c.style}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want one with %q", c.style, err, c.want)
 		}
 	}

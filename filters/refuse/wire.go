@@ -22,7 +22,7 @@ type answerParts struct {
 
 // compileParts makes the pieces. It returns nil where net/http has to write the answer,
 // because it is not a plain answer with a body.
-func (a *Answer) compileParts() *answerParts {
+func (a *ReasonAnswer) compileParts() *answerParts {
 	if a.asError || a.Kind.Status == http.StatusRequestEntityTooLarge || a.Status == http.StatusNoContent || a.Status == http.StatusNotModified {
 		return nil
 	}
@@ -48,7 +48,7 @@ func appendFields(b []byte, h http.Header) []byte {
 // AppendAnswer appends the bytes that net/http would write for this refusal to a request with
 // this method, and returns the answer that it used. over is the rate that refuses and wait its
 // wait; nil: no rate refuses. It returns a nil answer where net/http has to write.
-func (f *Refuser) AppendAnswer(b []byte, no *sale.Refusal, over *Rate, wait time.Duration, method string, now time.Time) ([]byte, *Answer) {
+func (f *Refuser) AppendAnswer(b []byte, no *sale.Refusal, over *RateAnswers, wait time.Duration, method string, now time.Time) ([]byte, *ReasonAnswer) {
 	a := f.answers[no.Reason]
 	if a == nil || a.parts == nil {
 		return b, nil
@@ -85,7 +85,7 @@ func (f *Refuser) AppendAnswer(b []byte, no *sale.Refusal, over *Rate, wait time
 
 // bodyOf returns the body of a refusal. The caller passes reused to giveBody after use,
 // unless it is nil.
-func (a *Answer) bodyOf(no *sale.Refusal, wait int64) (body []byte, reused *[]byte) {
+func (a *ReasonAnswer) bodyOf(no *sale.Refusal, wait int64) (body []byte, reused *[]byte) {
 	if a.plain != nil && no.Detail == "" && no.SKU == "" && no.Limit == nil && no.Reservation == "" && no.Challenge == "" {
 		return a.plain, nil
 	}

@@ -91,3 +91,12 @@ func OtherSlash(path string) string {
 	}
 	return path + "/"
 }
+
+// Spellings are a path and what differs from it in slashes only: doubled ones, and one at the end.
+func Spellings(path string) []string {
+	all := []string{path, OtherSlash(path)}
+	if merged := mergeSlashes(path); merged != path {
+		all = append(all, merged, OtherSlash(merged))
+	}
+	return all
+}

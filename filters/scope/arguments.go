@@ -28,7 +28,7 @@ type arguments struct {
 // Value returns what the argument at a path says, such as productVariantId or
 // input.lines.0.quantity: a text, a number as it is written, a name, true or false. It
 // returns an empty text where there is no such value.
-func (r *Result) Value(path string) string {
+func (r *Judgement) Value(path string) string {
 	s, _ := r.values.scalar(path)
 	return s.text
 }
@@ -36,7 +36,7 @@ func (r *Result) Value(path string) string {
 // List returns the list at a path of the arguments as JSON. Servers take a single value for a list
 // of one (GraphQL, section 3.11), and so does List. A name that is twice in an object of the document
 // is twice in the JSON. ok is false where there is no value that can be read.
-func (r *Result) List(path string) (raw []byte, ok bool) {
+func (r *Judgement) List(path string) (raw []byte, ok bool) {
 	literal, value, ok := r.values.find(path)
 	if !ok {
 		return nil, false

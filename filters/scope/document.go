@@ -14,7 +14,7 @@ const (
 
 // judgeDocument looks for the fields that make an attempt at the root of the operation that
 // a server would run.
-func (s *Scope) judgeDocument(document, operation string, variables map[string]any) Result {
+func (s *Scope) judgeDocument(document, operation string, variables map[string]any) Judgement {
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: document}, maxTokens)
 	if err != nil {
 		return unclear(CauseSyntax)
@@ -43,7 +43,7 @@ func (s *Scope) judgeDocument(document, operation string, variables map[string]a
 		field = f
 	}
 	if field == nil {
-		return Result{}
+		return Judgement{}
 	}
 	return s.judgeField(field, op, variables)
 }
@@ -114,7 +114,7 @@ func (r *rootOf) add(set ast.SelectionSet, directed bool, depth int) Cause {
 }
 
 // judgeField applies the rules to the only field of an operation.
-func (s *Scope) judgeField(field *ast.Field, op *ast.OperationDefinition, variables map[string]any) Result {
+func (s *Scope) judgeField(field *ast.Field, op *ast.OperationDefinition, variables map[string]any) Judgement {
 	args := arguments{op: op, variables: variables, named: make(map[string]*ast.Value, len(field.Arguments))}
 	for _, a := range field.Arguments {
 		if args.named[a.Name] != nil {
@@ -144,11 +144,11 @@ func (s *Scope) judgeField(field *ast.Field, op *ast.OperationDefinition, variab
 	case found == doubtful:
 		return unclear(CauseValue)
 	case found == differs:
-		return Result{}
+		return Judgement{}
 	case !args.readsWhole(s.read):
 		return unclear(CauseElements)
 	case args.hasTwice(s.arguments):
 		return unclear(CauseArgument)
 	}
-	return Result{Verdict: Attempt, values: args}
+	return Judgement{Verdict: Attempt, values: args}
 }

@@ -78,8 +78,7 @@ func (g *GraphQL) names(field string, operation ast.Operation) bool {
 	return g.Field == field && (operation == g.operation() || operation == ast.Subscription)
 }
 
-// query is a request as GraphQL over HTTP has it. Servers read further names, such as id or
-// documentId, in their own ways: they are errors.
+// query is a request as GraphQL over HTTP has it.
 type query struct {
 	Query         *string         `json:"query"`
 	OperationName *string         `json:"operationName"`
@@ -91,30 +90,42 @@ type query struct {
 // prefer them to the body.
 var parameters = []string{"query", "operationName", "variables", "extensions"}
 
-func (s *Scope) judgeGraphQL(r *http.Request, body []byte) Result {
+func (s *Scope) judgeGraphQL(r *http.Request, body []byte) Judgement {
 	q, inURL, why := fromURL(r.URL.RawQuery)
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	switch {
 	case why != "":
 		return unclear(why)
-	case reads && len(body) > 0:
+	case reads(r) && len(body) > 0:
 		return unclear(CauseMethod)
-	case reads && r.URL.RawQuery == "": // a page, a health check: there is no operation
-		return Result{}
-	case !reads && inURL:
+	case reads(r) && r.URL.RawQuery == "": // a page, a health check: there is no operation
+		return Judgement{}
+	case reads(r):
+		result := s.judgeQuery(q)
+		if result.Verdict == Attempt {
+			return unclear(CauseMethod)
+		}
+		return result
+	case inURL:
 		return unclear(CauseQuery)
-	case !reads && !isJSON(r.Header):
-		return unclear(CauseContentType)
-	case !reads:
-		if err := strictjson.Unmarshal(body, &q); err != nil {
+	case isJSON(r.Header):
+		return s.judgeOperations(body)
+	}
+	return s.judgeUpload(r.Header, body)
+}
+
+// judgeOperations judges one operation in JSON, or a list of them.
+func (s *Scope) judgeOperations(raw []byte) Judgement {
+	one := func(raw []byte) Judgement {
+		q, ok := s.queryOf(raw)
+		if !ok {
 			return unclear(CauseBody)
 		}
+		return s.judgeQuery(q)
 	}
-	result := s.judgeQuery(q)
-	if reads && result.Verdict == Attempt {
-		return unclear(CauseMethod)
+	if !isList(raw) {
+		return one(raw)
 	}
-	return result
+	return judgeList(raw, one)
 }
 
 // fromURL reads a query from a URL, and reports whether there is one.
@@ -156,7 +167,7 @@ func fromURL(raw string) (q query, found bool, why Cause) {
 }
 
 // judgeQuery finds the document and judges it.
-func (s *Scope) judgeQuery(q query) Result {
+func (s *Scope) judgeQuery(q query) Judgement {
 	hash, ok := hashOf(q.Extensions)
 	if !ok {
 		return unclear(CauseBody)
@@ -172,10 +183,10 @@ func (s *Scope) judgeQuery(q query) Result {
 		return unclear(CauseNoDocument)
 	default:
 		if mutates, harmless := s.persisted.isHarmless(hash); harmless {
-			return Result{Mutates: mutates}
+			return Judgement{Mutates: mutates}
 		}
 		if document, ok = s.persisted.document(hash); !ok {
-			return Result{Verdict: Unknown}
+			return Judgement{Verdict: Unknown}
 		}
 	}
 	// A keyword has no escapes: without the word there is no mutation.
@@ -184,7 +195,7 @@ func (s *Scope) judgeQuery(q query) Result {
 		if hash != "" {
 			s.persisted.remember(hash, mutates)
 		}
-		return Result{Mutates: mutates}
+		return Judgement{Mutates: mutates}
 	}
 	variables, ok := variablesOf(q.Variables)
 	if !ok {

@@ -33,16 +33,22 @@ func (j JSONBody) compile() (bodyRule, error) {
 	return bodyRule{path: path, values: j.Values}, nil
 }
 
-func (s *Scope) judgeBody(r *http.Request, body []byte) Result {
-	if s.namedInQuery(r) {
+func (s *Scope) judgeBody(r *http.Request, body []byte) Judgement {
+	switch {
+	case s.namedInQuery(r):
 		return unclear(CauseQuery)
+	case len(body) == 0:
+		return Judgement{}
+	case !isJSON(r.Header):
+		return s.judgeForm(r.Header, body)
+	case isList(body):
+		return judgeList(body, s.judgeObject)
 	}
-	if len(body) == 0 {
-		return Result{}
-	}
-	if !isJSON(r.Header) {
-		return unclear(CauseContentType)
-	}
+	return s.judgeObject(body)
+}
+
+// judgeObject judges a JSON object.
+func (s *Scope) judgeObject(body []byte) Judgement {
 	tree, ok := objectOf(body)
 	if !ok {
 		return unclear(CauseBody)
@@ -54,25 +60,24 @@ func (s *Scope) judgeBody(r *http.Request, body []byte) Result {
 			return unclear(CauseBody)
 		}
 		if found = max(found, m); found == same {
-			return Result{Verdict: Attempt}
+			return Judgement{Verdict: Attempt}
 		}
 	}
 	if found == doubtful {
 		return unclear(CauseValue)
 	}
-	return Result{}
+	return Judgement{}
 }
 
 // namedInQuery reports whether the query has the first name of a rule's path: some frameworks merge
 // query and body, and a server may read the value there. A GET or HEAD may have another value.
 func (s *Scope) namedInQuery(r *http.Request) bool {
-	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
 	for p := route.ParamsOf(r.URL.RawQuery); p.Next(); {
 		if route.ReachesPrototype(p.Name) {
 			return true
 		}
 		for i := range s.bodies {
-			if rule := &s.bodies[i]; route.SameParam(p.Name, rule.path[0]) && !(reads && rule.excludes(p.Value)) {
+			if rule := &s.bodies[i]; route.SameParam(p.Name, rule.path[0]) && !(reads(r) && rule.excludes(p.Value)) {
 				return true
 			}
 		}

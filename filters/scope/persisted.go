@@ -32,6 +32,9 @@ func (p *persisted) register(documents map[string]string) error {
 	return nil
 }
 
+// areRegistered reports whether the shop has documents of its own.
+func (p *persisted) areRegistered() bool { return len(p.registered) > 0 }
+
 // matches reports whether a document is the one with that hash. A registered document is
 // known to the shop by its hash, so that another document with it is not believed.
 func (p *persisted) matches(hash, document string) bool {

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/internal/jsonpath"
 )
 
@@ -38,6 +39,8 @@ type Spec struct {
 	Arguments []string
 	// Persisted are the documents of registered operations, by the hash that clients send.
 	Persisted map[string]string
+	// Websockets: a websocket is another request, because the shop takes no orders over one.
+	Websockets bool
 }
 
 // Scope is a compiled Spec. It may be used by many goroutines.
@@ -47,10 +50,12 @@ type Scope struct {
 	read      jsonpath.Elements // of lists in them
 	bodies    []bodyRule
 	persisted persisted
+	// websockets: they are other requests.
+	websockets bool
 }
 
-// Result is what a scope says of a request, and what it has read in it.
-type Result struct {
+// Judgement is what a scope says of a request, and what it has read in it.
+type Judgement struct {
 	Verdict Verdict
 	// Cause is why a request is Unclear.
 	Cause Cause
@@ -68,6 +73,7 @@ const (
 	CauseUpgrade     Cause = "upgrade"
 	CauseContentType Cause = "content_type"
 	CauseBody        Cause = "body"
+	CauseBatch       Cause = "batch"
 	CauseQuery       Cause = "query_parameters"
 	CauseMethod      Cause = "method"
 	CauseNoDocument  Cause = "no_document"
@@ -83,8 +89,9 @@ const (
 
 var details = map[Cause]string{
 	CauseUpgrade:     "an upgrade is not read here: send the operation as a POST of its own",
-	CauseContentType: "the operation must be sent as application/json",
-	CauseBody:        "the body must be one JSON object in which no name comes twice or leads to a prototype, and of GraphQL only query, operationName, variables and extensions",
+	CauseContentType: "an order must be sent as application/json in UTF-8",
+	CauseBody:        "the body must be JSON in which no name comes twice or leads to a prototype, with the document of GraphQL in query alone",
+	CauseBatch:       "an order, and a hash of which the document is not known here, must be sent as a request of its own",
 	CauseQuery:       "the URL has parameters that belong into the body: send them there alone",
 	CauseMethod:      "this operation must be sent as a POST",
 	CauseNoDocument:  "the request has no GraphQL document",
@@ -112,7 +119,7 @@ func Causes() []Cause {
 
 // Compile checks a Spec. It returns nil for a Spec without rules.
 func Compile(spec Spec) (*Scope, error) {
-	s := &Scope{arguments: spec.Arguments}
+	s := &Scope{arguments: spec.Arguments, websockets: spec.Websockets}
 	var err error
 	if s.graphQL, err = compileGraphQL(spec.GraphQL); err != nil {
 		return nil, err
@@ -132,7 +139,10 @@ func Compile(spec Spec) (*Scope, error) {
 		return nil, errors.New("graphql and json_body are two ways to read a body: a gate has one of them")
 	case len(spec.Persisted) > 0 && len(s.graphQL) == 0:
 		return nil, errors.New("persisted operations are given, and no graphql: name the fields that make an attempt")
-	case len(s.graphQL)+len(s.bodies) == 0:
+	case len(s.graphQL)+len(s.bodies) > 0:
+	case spec.Websockets:
+		return nil, errors.New("websockets pass, and neither graphql nor json_body says what an attempt is: every request is one, and a websocket cannot be")
+	default:
 		return nil, nil
 	}
 	return s, s.persisted.register(spec.Persisted)
@@ -142,22 +152,43 @@ func Compile(spec Spec) (*Scope, error) {
 func (s *Scope) ReadsGraphQL() bool { return len(s.graphQL) > 0 }
 
 // Judge tells whether a request is an attempt. body is the whole body.
-func (s *Scope) Judge(r *http.Request, body []byte) Result {
+func (s *Scope) Judge(r *http.Request, body []byte) Judgement {
 	if r.Method == http.MethodOptions && len(body) == 0 {
-		return Result{}
+		return Judgement{}
 	}
-	if len(r.Header["Upgrade"]) > 0 {
+	if upgrades(r) && !(s.websockets && opensWebsocket(r)) {
 		return unclear(CauseUpgrade)
 	}
 	if s.ReadsGraphQL() {
 		return s.judgeGraphQL(r, body)
 	}
 	result := s.judgeBody(r, body)
-	result.Mutates = r.Method != http.MethodGet && r.Method != http.MethodHead
+	result.Mutates = !reads(r)
 	return result
 }
 
-func unclear(why Cause) Result { return Result{Verdict: Unclear, Cause: why} }
+// reads reports whether a request changes nothing by its method. CONNECT opens a websocket.
+func reads(r *http.Request) bool {
+	return r.Method == http.MethodGet || r.Method == http.MethodHead || r.Method == http.MethodConnect
+}
+
+// upgrades reports whether a request asks for another protocol.
+func upgrades(r *http.Request) bool {
+	return len(r.Header["Upgrade"]) > 0 || r.Method == http.MethodConnect
+}
+
+// opensWebsocket reports whether a request opens a websocket, in HTTP/1.1 (RFC 6455) or later (RFC 8441).
+func opensWebsocket(r *http.Request) bool {
+	protocol := r.Header["Upgrade"]
+	if r.Method == http.MethodConnect {
+		protocol = r.Header[":protocol"]
+	} else if r.Method != http.MethodGet {
+		return false
+	}
+	return len(protocol) == 1 && strings.EqualFold(protocol[0], "websocket")
+}
+
+func unclear(why Cause) Judgement { return Judgement{Verdict: Unclear, Cause: why} }
 
 // isName reports whether a text is a name in GraphQL.
 func isName(s string) bool {
@@ -182,6 +213,9 @@ func isJSON(h http.Header) bool {
 	if full != "application/json" && full != "application/graphql+json" {
 		return false
 	}
-	params = strings.ToLower(strings.TrimSpace(params))
-	return params == "" || params == "charset=utf-8" || params == `charset="utf-8"`
+	if params = strings.TrimSpace(params); params == "" {
+		return true
+	}
+	name, charset, _ := strings.Cut(params, "=")
+	return strings.EqualFold(name, "charset") && attempt.IsUTF8(strings.TrimSuffix(strings.TrimPrefix(charset, `"`), `"`))
 }

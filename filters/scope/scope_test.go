@@ -47,7 +47,7 @@ func with(r *http.Request, name, value string) *http.Request {
 	return r
 }
 
-func judge(s *Scope, r *http.Request) Result {
+func judge(s *Scope, r *http.Request) Judgement {
 	var body strings.Builder
 	buf := make([]byte, 512)
 	for {
@@ -92,6 +92,13 @@ func TestGraphQL(t *testing.T) {
 		"preflight":                 {send("OPTIONS", "/", ""), Other, ""},
 		"a page":                    {send("GET", "/shop-api", ""), Other, ""},
 		"a query by GET":            {send("GET", `/?query={products{items{sku}}}`, ""), Other, ""},
+		"a list of queries":         {send("POST", "/", `[{"query":"{ a }"},{"query":"mutation { addItem }","id":2}]`), Other, ""},
+		"an empty list":             {send("POST", "/", `[]`), Other, ""},
+		"a member beside it":        {send("POST", "/", `{"id":"17","key":{"a":1},"query":"{ a }"}`), Other, ""},
+		"a document that is null":   {send("POST", "/", `{"documentId":null,"query":"{ a }"}`), Other, ""},
+		"an order with a member":    {post(`mutation { buy }`, `,"id":1`), Attempt, ""},
+		"utf8":                      {with(post(`{ a }`, ""), "Content-Type", "application/json; charset=utf8"), Other, ""},
+		"UTF8, an order":            {with(post(`mutation { buy }`, ""), "Content-Type", `Application/JSON; Charset="UTF8"`), Attempt, ""},
 
 		"literal argument":       {post(`mutation { move(state: "Paid") { x } }`, ""), Attempt, ""},
 		"enum argument":          {post(`mutation { move(state: Paid) { x } }`, ""), Attempt, ""},
@@ -130,7 +137,17 @@ func TestGraphQL(t *testing.T) {
 		"too long":                {post(`mutation { buy `+strings.Repeat("x ", maxTokens)+`}`, ""), Unclear, CauseSyntax},
 		"no syntax":               {post(`mutation { buy `, ""), Unclear, CauseSyntax},
 
-		"list of queries":       {send("POST", "/", `[{"query":"mutation { buy }"}]`), Unclear, CauseBody},
+		"a list with an order":  {send("POST", "/", `[{"query":"{ a }"},{"query":"mutation { buy }"}]`), Unclear, CauseBatch},
+		"an order in a list":    {send("POST", "/", ` [{"query":"mutation { buy }"}]`), Unclear, CauseBatch},
+		"a list in a list":      {send("POST", "/", `[[{"query":"mutation { buy }"}]]`), Unclear, CauseBody},
+		"a list, odd inside":    {send("POST", "/", `[{"query":"{ a }"},{"query":"{ a }","Query":"mutation { buy }"}]`), Unclear, CauseBody},
+		"a list of unknown":     {send("POST", "/", `[{`+apq(hashOfText("x"))+`}]`), Unclear, CauseBatch},
+		"a list, and more":      {send("POST", "/", `[{"query":"{ a }"}][]`), Unclear, CauseBody},
+		"a long list":           {send("POST", "/", `[`+strings.Repeat(`{"query":"{a}"},`, mostOperations)+`{"query":"{a}"}]`), Unclear, CauseBody},
+		"a member as PHP's":     {send("POST", "/", `{"query":"{ a }","query[]":"mutation { buy }"}`), Unclear, CauseBody},
+		"a document by a name":  {send("POST", "/", `{"query":"{ a }","document_Id":"x"}`), Unclear, CauseBody},
+		"id without a document": {send("POST", "/", `{"id":"x","query":""}`), Unclear, CauseBody},
+		"id and null":           {send("POST", "/", `{"id":"x","query":null}`), Unclear, CauseBody},
 		"query twice":           {send("POST", "/", `{"query":"{ a }","query":"mutation { buy }"}`), Unclear, CauseBody},
 		"another case":          {send("POST", "/", `{"query":"{ a }","Query":"mutation { buy }"}`), Unclear, CauseBody},
 		"escaped name twice":    {send("POST", "/", `{"query":"{ a }","qu\u0065ry":"mutation { buy }"}`), Unclear, CauseBody},
@@ -165,6 +182,113 @@ func TestGraphQL(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			if got := judge(graphQL(t, nil), c.r); got.Verdict != c.want || got.Cause != c.why {
 				t.Errorf("%d %q, want %d %q", got.Verdict, got.Cause, c.want, c.why)
+			}
+		})
+	}
+}
+
+// upload is a multipart body of parts: names and contents.
+func upload(parts ...string) *http.Request {
+	var body strings.Builder
+	for i := 0; i < len(parts); i += 2 {
+		fmt.Fprintf(&body, "--b\r\nContent-Disposition: form-data; name=\"%s\"\r\n\r\n%s\r\n", parts[i], parts[i+1])
+	}
+	return with(send("POST", "/", body.String()+"--b--\r\n"), "Content-Type", "multipart/form-data; boundary=b")
+}
+
+// typed is a multipart request whose first part has a Content-Type.
+func typed(r *http.Request, mediaType string) *http.Request {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		panic(err)
+	}
+	text := strings.Replace(string(body), "\r\n\r\n", "\r\nContent-Type: "+mediaType+"\r\n\r\n", 1)
+	r.Body = io.NopCloser(strings.NewReader(text))
+	return r
+}
+
+// An upload is another request if its operations are, and all servers read them in one part.
+func TestUpload(t *testing.T) {
+	const other, order = `{"query":"mutation($f: Upload) { avatar(file: $f) }","variables":{"f":null}}`, `{"query":"mutation { buy }"}`
+	for name, c := range map[string]struct {
+		r    *http.Request
+		want Verdict
+	}{
+		"a file":                   {upload("operations", other, "map", `{"0":["variables.f"]}`, "0", "\x89PNG"), Other},
+		"a list":                   {upload("operations", "["+other+"]", "map", `{"0":["0.variables.f"]}`, "0", "x"), Other},
+		"without a map":            {upload("operations", other), Other},
+		"an order":                 {upload("operations", order), Unclear},
+		"an order in a list":       {upload("operations", "["+other+","+order+"]"), Unclear},
+		"operations twice":         {upload("operations", other, "operations", order), Unclear},
+		"in another case":          {upload("operations", other, "Operations", order), Unclear},
+		"as an array":              {upload("operations", other, "operations[]", order), Unclear},
+		"a query beside it":        {upload("operations", other, "query", "mutation { buy }"), Unclear},
+		"an operation's name":      {upload("operations", other, "operation_name", "x", "operationName", "B"), Unclear},
+		"a file for the document":  {upload("operations", other, "map", `{"0":["query"]}`, "0", "mutation { buy }"), Unclear},
+		"a file for one in a list": {upload("operations", "["+other+"]", "map", `{"0":["0.query"]}`, "0", "mutation { buy }"), Unclear},
+		"a map twice":              {upload("operations", other, "map", `{}`, "map", `{"0":["query"]}`), Unclear},
+		"a map that is odd":        {upload("operations", other, "map", `{"0":"query"}`), Unclear},
+		"no operations":            {upload("map", `{}`), Unclear},
+		"a prototype":              {upload("operations", other, "__proto__[query]", "x"), Unclear},
+		"in UTF-7":                 {typed(upload("operations", other), "text/plain; charset=utf-7"), Unclear},
+		"in a named charset":       {typed(upload("operations", other), "text/plain; charset*=utf-8''utf-16"), Unclear},
+		"in UTF-8":                 {typed(upload("operations", other), "application/json; charset=UTF-8"), Other},
+		"encoded":                  {typed(upload("operations", other), "text/plain\r\nContent-Transfer-Encoding: base64"), Unclear},
+		"not encoded":              {typed(upload("operations", other), "text/plain\r\nContent-Transfer-Encoding: 8bit"), Other},
+		"not as browsers send it":  {with(upload("operations", other), "Content-Type", `multipart/form-data; boundary="b"; boundary=c`), Unclear},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := judge(graphQL(t, nil), c.r); got.Verdict != c.want || got.Verdict == Other && !got.Mutates {
+				t.Errorf("%d %q, mutates %t; want %d", got.Verdict, got.Cause, got.Mutates, c.want)
+			}
+		})
+	}
+}
+
+// Members that may name a document decide where the shop has documents of its own.
+func TestMembersWithRegisteredDocuments(t *testing.T) {
+	s := graphQL(t, map[string]string{"op-1": `mutation { buy }`})
+	if got := judge(s, post(`{ a }`, `,"id":"op-1"`)); got.Verdict != Unclear {
+		t.Errorf("%d %q", got.Verdict, got.Cause)
+	}
+	if got := judge(s, post(`{ a }`, `,"id":null`)); got.Verdict != Other {
+		t.Errorf("null: %d %q", got.Verdict, got.Cause)
+	}
+}
+
+// A websocket is another request only where the scope says so.
+func TestWebsockets(t *testing.T) {
+	connect := func(protocol string) *http.Request {
+		r := send("CONNECT", "/graphql", "")
+		r.Header[":protocol"] = []string{protocol}
+		return r
+	}
+	for name, c := range map[string]struct {
+		r    *http.Request
+		want Verdict
+	}{
+		"a websocket":        {with(send("GET", "/", ""), "Upgrade", "WebSocket"), Other},
+		"of HTTP/2":          {connect("websocket"), Other},
+		"another protocol":   {with(send("GET", "/", ""), "Upgrade", "h2c"), Unclear},
+		"two protocols":      {with(send("GET", "/", ""), "Upgrade", "websocket, h2c"), Unclear},
+		"of HTTP/2, another": {connect("connect-udp"), Unclear},
+		"by POST":            {with(post(`{ a }`, ""), "Upgrade", "websocket"), Unclear},
+		"an order beside it": {with(send("GET", "/?query=mutation{buy}", ""), "Upgrade", "websocket"), Unclear},
+		"with a body":        {with(send("GET", "/", `{"query":"mutation { buy }"}`), "Upgrade", "websocket"), Unclear},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, websockets := range []bool{true, false} {
+				s, err := Compile(Spec{GraphQL: []GraphQL{{Field: "buy"}}, Websockets: websockets})
+				if err != nil {
+					t.Fatal(err)
+				}
+				want := c.want
+				if !websockets {
+					want = Unclear
+				}
+				if got := judge(s, c.r.Clone(t.Context())); got.Verdict != want {
+					t.Errorf("websockets %t: %d %q, want %d", websockets, got.Verdict, got.Cause, want)
+				}
 			}
 		})
 	}
@@ -313,7 +437,7 @@ func TestValues(t *testing.T) {
 			t.Errorf("%s is %q, want %q", path, value, want)
 		}
 	}
-	var none Result
+	var none Judgement
 	if none.Value("id") != "" {
 		t.Error("a request that is no attempt has an argument")
 	}
@@ -343,6 +467,14 @@ func TestJSONBody(t *testing.T) {
 		"twice":             {send("POST", "/", `{"action":"look","action":"buy"}`), Unclear},
 		"form":              {with(send("POST", "/", `action=buy`), "Content-Type", "application/x-www-form-urlencoded"), Unclear},
 		"an array, outside": {send("POST", "/", `[{"action":"buy"}]`), Unclear},
+		"an array, a part":  {send("POST", "/", `[{"action":"look"},{"action":"buy"}]`), Unclear},
+		"an array of texts": {send("POST", "/", `["buy"]`), Unclear},
+		"an array, others":  {send("POST", "/", `[{"action":"look"},{"x":1}]`), Other},
+		"a form's fields":   {upload("name", "x", "file", "\x00"), Other},
+		"a form's other":    {upload("action", "look"), Other},
+		"a form's value":    {upload("action", "buy"), Unclear},
+		"a form's, decoded": {typed(upload("action", "look"), "text/plain; charset=utf-7"), Unclear},
+		"a form's, twice":   {upload("action", "look", "action[]", "buy"), Unclear},
 
 		"in the query too":       {send("POST", "/?action=buy", `{"action":"look"}`), Unclear},
 		"in the query alone":     {send("POST", "/?action=buy", `{"other":1}`), Unclear},
@@ -387,6 +519,7 @@ func TestCompile(t *testing.T) {
 		"values need the argument":  {GraphQL: []GraphQL{{Field: "a", Values: []string{"b"}}}},
 		"a path is such as":         {JSONBody: []JSONBody{{Path: "a..b"}}},
 		"two ways to read":          {JSONBody: []JSONBody{{Path: "a"}}, GraphQL: []GraphQL{{Field: "a"}}},
+		"websockets pass, and ":     {Websockets: true},
 		"and no graphql":            {Persisted: map[string]string{"a": "{a}"}},
 		`operation "a" has no docu`: {Persisted: map[string]string{"a": ""}, GraphQL: []GraphQL{{Field: "a"}}},
 	} {
@@ -409,6 +542,7 @@ func FuzzGraphQL(f *testing.F) {
 	f.Add("application/json", "", `{"query":"mutation { buy }"}`)
 	f.Add("application/json", "", `{"query":"mutation A { a: buy(x: $y) ...F } fragment F on M { b }","operationName":"A","variables":{"y":1}}`)
 	f.Add("application/json", "query={a}", ``)
+	f.Add("application/json", "", `[{"query":"{ a }","id":1},{"query":"mutation { buy }"}]`)
 	f.Add("application/json", "", `{"query":"{ a }","extensions":{"persistedQuery":{"version":1,"sha256Hash":"x"}}}`)
 	s := graphQL(f, nil)
 	f.Fuzz(func(t *testing.T, kind, rawQuery, body string) {
@@ -420,12 +554,18 @@ func FuzzGraphQL(f *testing.F) {
 			return
 		}
 		// as a lenient server reads it: the last of several members, in any case
-		var q struct{ Query, OperationName string }
-		if json.Unmarshal([]byte(body), &q) != nil {
-			t.Fatalf("%q passes, and cannot be read", body)
+		type query struct{ Query, OperationName string }
+		var all []query
+		if json.Unmarshal([]byte(body), &all) != nil {
+			all = make([]query, 1)
+			if json.Unmarshal([]byte(body), &all[0]) != nil && !strings.HasPrefix(kind, "multipart/") {
+				t.Fatalf("%q passes, and cannot be read", body)
+			}
 		}
-		if strings.Contains(q.Query, "buy") && naiveRoot(q.Query) {
-			t.Errorf("%q passes", body)
+		for _, q := range all {
+			if strings.Contains(q.Query, "buy") && naiveRoot(q.Query) {
+				t.Errorf("%q passes", body)
+			}
 		}
 	})
 }

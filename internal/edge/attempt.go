@@ -35,7 +35,7 @@ type HoldOptions struct {
 	Recall bool
 	// Queue lets the order wait for the shop; nil: it goes there at once. A hold in the place of
 	// another one does not wait.
-	Queue *reservation.Queue
+	Queue *reservation.QueueOptions
 }
 
 // ErrUnknown says that it is not known whether Redis has reserved for an attempt. What it has
@@ -45,7 +45,7 @@ var ErrUnknown = errors.New("redis may have reserved")
 // Hold reserves stock for one attempt within parent, or returns the refusal. lines
 // must be those of the attempt as the sale resolved them. If anything goes wrong,
 // Hold releases whatever may have been reserved, so that no stock stays without an
-// owner. The error is a *reservation.Bound if the attempt's key or ref, or without a
+// owner. The error is a *reservation.AlreadyBound if the attempt's key or ref, or without a
 // key its buyer and lines, belong to another reservation: nothing was charged.
 func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attempt, lines []sale.Line, o HoldOptions) (reservation.Hold, *sale.Refusal, error) {
 	started := time.Now()
@@ -133,7 +133,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 		case errors.Is(err, reservation.ErrLate), errors.Is(err, reservation.ErrVersion), errors.Is(err, reservation.ErrWindow):
 			return reservation.Hold{}, nil, err // nothing was charged
 		}
-		if _, ok := errors.AsType[*reservation.Bound](err); ok {
+		if _, ok := errors.AsType[*reservation.AlreadyBound](err); ok {
 			return reservation.Hold{}, nil, err
 		}
 		(*e.metrics.Load()).RedisFailed("reserve")

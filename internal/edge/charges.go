@@ -88,7 +88,7 @@ func cost(limit *sale.Limit, lines []sale.Line) (amount int64) {
 type person struct {
 	secret  *identity.Secret
 	attempt *sale.Attempt
-	known   [8]struct{ kind, hash string } // there are five kinds
+	known   [8]struct{ kind, hash string } // there are six kinds
 }
 
 // identity returns the hash of an identity; empty: the attempt does not have it.

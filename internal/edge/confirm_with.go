@@ -87,13 +87,13 @@ func (e *Edge) MoveIn(ctx context.Context, id string, list []Before, cause strin
 	return e.Store.MoveIn(ctx, id, purchases, cause)
 }
 
-// Sold is what the shop says its order has, under the names that it has for items.
-type Sold map[string]int64
+// SoldUnits is what the shop says its order has, under the names that it has for items.
+type SoldUnits map[string]int64
 
 // ConfirmOrderEventually is ConfirmEventually where the shop says what it sold: in the same step
 // what was held beyond it goes back on sale, and what was sold beyond the hold is reserved too,
 // or is unbacked if its units are gone.
-func (e *Edge) ConfirmOrderEventually(ctx context.Context, hold *reservation.Hold, a *sale.Attempt, cause string, sold Sold) (record.State, error) {
+func (e *Edge) ConfirmOrderEventually(ctx context.Context, hold *reservation.Hold, a *sale.Attempt, cause string, sold SoldUnits) (record.State, error) {
 	o := outcome{sale: hold.Sale, id: hold.ID, kind: outcomeConfirm, source: reservation.SourceAnswer, cause: cause}
 	l, listed := e.Catalogue().Sale(hold.Sale)
 	secret := e.secret.Load()
@@ -110,14 +110,14 @@ func (e *Edge) ConfirmOrderEventually(ctx context.Context, hold *reservation.Hol
 		}
 	}
 	more := beyond(lines, hold.Lines)
-	o.order = &reservation.Order{Lines: lines, Charges: chargesOfSold(l, secret, a, more, beyond(lines, more), hold.Created)}
+	o.order = &reservation.ShopOrder{Lines: lines, Charges: chargesOfSold(l, secret, a, more, beyond(lines, more), hold.Created)}
 	return e.settled(ctx, o)
 }
 
 // soldLines returns what was sold as lines of the sale, and the names that it does not list. The
 // shop names no region: units are those of the regions that were reserved, in their order, and
 // what is beyond them is of the first.
-func soldLines(s *sale.Sale, hold *reservation.Hold, region string, sold Sold) (lines []sale.Line, unknown []string) {
+func soldLines(s *sale.Sale, hold *reservation.Hold, region string, sold SoldUnits) (lines []sale.Line, unknown []string) {
 	left, regions := make(map[string]int64, len(sold)), make(map[string]string)
 	for _, name := range slices.Sorted(maps.Keys(sold)) {
 		item, ok := s.Item(name)

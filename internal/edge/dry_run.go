@@ -13,7 +13,7 @@ import (
 // DryRun says how Hold would answer an attempt, and holds and charges nothing; see
 // reservation.Store.DryRun for sold and for what the answers are. It knows no holds: nothing is
 // ever pending because of an attempt that is only decided by a dry run.
-func (e *Edge) DryRun(parent context.Context, l *Listing, a *sale.Attempt, lines []sale.Line, t HoldOptions, sold reservation.Sold) (shadow, refusal *sale.Refusal, err error) {
+func (e *Edge) DryRun(parent context.Context, l *Listing, a *sale.Attempt, lines []sale.Line, t HoldOptions, sold reservation.PriorAnswer) (shadow, refusal *sale.Refusal, err error) {
 	ctx := combine.Within(parent, e.shard.Timeout())
 	secret := e.secret.Load()
 	if secret == nil {

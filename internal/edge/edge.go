@@ -64,7 +64,7 @@ func (noMetrics) Lost(_, _, _ int64)     {}
 // Options configures an Edge.
 type Options struct {
 	// Keys are this edge's signing keys; the first signs.
-	Keys []shard.Key
+	Keys []shard.SigningKey
 	// Log gets the edge's messages. Default: none.
 	Log *zap.Logger
 	// Metrics gets what the edge counts. Default: none.
@@ -89,7 +89,7 @@ type Edge struct {
 	Store   *reservation.Store
 	shard   *shard.Client
 	rates   *rates.Rates
-	keys    []shard.Key
+	keys    []shard.SigningKey
 	log     *zap.Logger
 	metrics atomic.Pointer[Metrics]
 
@@ -305,8 +305,8 @@ func (e *Edge) Secret() (*identity.Secret, error) {
 }
 
 // ListView makes a view of a named list. It does nothing before Start.
-func (e *Edge) ListView(list string) *lists.View {
-	return lists.NewView(lists.New(e.shard), list, lists.ViewOptions{
+func (e *Edge) ListView(list string) *lists.Watcher {
+	return lists.NewWatcher(lists.New(e.shard), list, lists.WatcherOptions{
 		Secret:  e.secret.Load,
 		Silence: e.silence,
 		Failed:  func() { (*e.metrics.Load()).RedisFailed("watch") },

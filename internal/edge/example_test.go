@@ -46,7 +46,7 @@ items:
 		panic(err)
 	}
 
-	e := edge.New(store, edge.Options{Keys: []shard.Key{{KID: "example", Seal: [32]byte{1}}}})
+	e := edge.New(store, edge.Options{Keys: []shard.SigningKey{{KID: "example", Seal: [32]byte{1}}}})
 	e.Start()
 	defer e.Stop(ctx)
 	if err := e.Refresh(ctx); err != nil { // it knows the sale now

@@ -15,7 +15,7 @@ import (
 
 // Lookup returns the reservation to which the attempt's key or ref belongs; nil: there is
 // none. It reserves nothing. lines must be those of the attempt as the sale resolved them.
-func (e *Edge) Lookup(ctx context.Context, l *Listing, a *sale.Attempt, lines []sale.Line) (*reservation.Bound, error) {
+func (e *Edge) Lookup(ctx context.Context, l *Listing, a *sale.Attempt, lines []sale.Line) (*reservation.AlreadyBound, error) {
 	secret := e.secret.Load()
 	if secret == nil {
 		return nil, shard.ErrStarting

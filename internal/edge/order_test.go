@@ -19,15 +19,15 @@ import (
 // What the shop has sold is told until Redis knows it, once, with all that differs from the hold.
 func TestAnOrderIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
-		sold               edge.Sold
+		sold               edge.SoldUnits
 		available, charged int64 // of three; of the buyer's limit
 		more               record.State
 	}{
-		"as held":  {edge.Sold{"a": 1}, 2, 1, ""},
-		"more":     {edge.Sold{"a": 2}, 1, 2, record.Confirmed},
-		"none":     {edge.Sold{}, 3, 0, ""},
-		"another":  {edge.Sold{"a": 1, "unlisted": 5}, 2, 1, ""},
-		"too many": {edge.Sold{"a": 4}, 2, 1, record.Unbacked},
+		"as held":  {edge.SoldUnits{"a": 1}, 2, 1, ""},
+		"more":     {edge.SoldUnits{"a": 2}, 1, 2, record.Confirmed},
+		"none":     {edge.SoldUnits{}, 3, 0, ""},
+		"another":  {edge.SoldUnits{"a": 1, "unlisted": 5}, 2, 1, ""},
+		"too many": {edge.SoldUnits{"a": 4}, 2, 1, record.Unbacked},
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := stocktest.NewFaulty(t, stocktest.Long)
@@ -68,18 +68,18 @@ func TestAnOrderIsTold(t *testing.T) {
 func TestAnOrderIsCountedOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		sku      string // of the limit
-		sold     edge.Sold
+		sold     edge.SoldUnits
 		orders   int64 // that the limit has counted
 		returned int64 // of them, when what was held comes back
 	}{
-		"as held":                    {"", edge.Sold{"a": 1}, 1, 1},
-		"more":                       {"", edge.Sold{"a": 2}, 1, 1},
-		"another item too":           {"", edge.Sold{"a": 1, "b": 1}, 1, 1},
-		"another item instead":       {"", edge.Sold{"b": 1}, 1, 0},
-		"more of the limit's item":   {"a", edge.Sold{"a": 2}, 1, 1},
-		"the limit's item too":       {"b", edge.Sold{"a": 1, "b": 1}, 1, 0},
-		"nothing of the limit's":     {"b", edge.Sold{"a": 2}, 0, 0},
-		"nothing of the limit's any": {"a", edge.Sold{"b": 1}, 0, 0},
+		"as held":                    {"", edge.SoldUnits{"a": 1}, 1, 1},
+		"more":                       {"", edge.SoldUnits{"a": 2}, 1, 1},
+		"another item too":           {"", edge.SoldUnits{"a": 1, "b": 1}, 1, 1},
+		"another item instead":       {"", edge.SoldUnits{"b": 1}, 1, 0},
+		"more of the limit's item":   {"a", edge.SoldUnits{"a": 2}, 1, 1},
+		"the limit's item too":       {"b", edge.SoldUnits{"a": 1, "b": 1}, 1, 0},
+		"nothing of the limit's":     {"b", edge.SoldUnits{"a": 2}, 0, 0},
+		"nothing of the limit's any": {"a", edge.SoldUnits{"b": 1}, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			redistest.Each(t, func(t *testing.T, b redistest.Backend) {
@@ -126,15 +126,15 @@ func TestAnOrderOfRegions(t *testing.T) {
 	}
 	held := &reservation.Hold{Lines: []sale.Line{{SKU: "a", Region: "s", Quantity: 2}, {SKU: "a", Region: "n", Quantity: 1}}}
 	for name, c := range map[string]struct {
-		sold    edge.Sold
+		sold    edge.SoldUnits
 		lines   []sale.Line
 		unknown []string
 	}{
-		"all":      {edge.Sold{"a": 3}, held.Lines, nil},
-		"by an id": {edge.Sold{"7": 1, "a": 2}, held.Lines, nil},
-		"fewer":    {edge.Sold{"a": 2}, held.Lines[:1], nil},
-		"more":     {edge.Sold{"a": 5}, []sale.Line{{SKU: "a", Region: "s", Quantity: 4}, held.Lines[1]}, nil},
-		"another":  {edge.Sold{"b": 1, "c": 1}, []sale.Line{{SKU: "b", Quantity: 1}}, []string{"c"}},
+		"all":      {edge.SoldUnits{"a": 3}, held.Lines, nil},
+		"by an id": {edge.SoldUnits{"7": 1, "a": 2}, held.Lines, nil},
+		"fewer":    {edge.SoldUnits{"a": 2}, held.Lines[:1], nil},
+		"more":     {edge.SoldUnits{"a": 5}, []sale.Line{{SKU: "a", Region: "s", Quantity: 4}, held.Lines[1]}, nil},
+		"another":  {edge.SoldUnits{"b": 1, "c": 1}, []sale.Line{{SKU: "b", Quantity: 1}}, []string{"c"}},
 	} {
 		if lines, unknown := edge.SoldLines(s, held, "n", c.sold); !reflect.DeepEqual(lines, c.lines) || !reflect.DeepEqual(unknown, c.unknown) {
 			t.Errorf("%s: %+v, %v, want %+v, %v", name, lines, unknown, c.lines, c.unknown)

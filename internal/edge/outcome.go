@@ -17,10 +17,10 @@ import (
 type outcome struct {
 	sale, id string
 	kind     outcomeKind
-	source   reservation.Source // of a release
+	source   reservation.Authority // of a release
 	cause    string
 	// order is what the shop says it sold; nil: it does not say, and what was reserved counts.
-	order *reservation.Order
+	order *reservation.ShopOrder
 }
 
 type outcomeKind uint8
@@ -89,7 +89,7 @@ func (e *Edge) ConfirmEventually(ctx context.Context, saleID, id, cause string) 
 
 // ReleaseEventually releases a reservation that gets no order: the shop said so, or the
 // attempt was never sent. If Redis does not answer, the edge retries in the background.
-func (e *Edge) ReleaseEventually(ctx context.Context, saleID, id string, word reservation.Source, cause string) (record.State, error) {
+func (e *Edge) ReleaseEventually(ctx context.Context, saleID, id string, word reservation.Authority, cause string) (record.State, error) {
 	return e.settled(ctx, outcome{sale: saleID, id: id, kind: outcomeRelease, source: word, cause: cause})
 }
 

@@ -10,7 +10,7 @@ import (
 // lost. old is a copy of that key; nil: there is none, and everything that is counted by
 // identity starts over. It returns the key that was registered. The error wraps
 // shard.ErrRefused if this edge has the registered key.
-func (e *Edge) ReplaceKey(ctx context.Context, old *shard.Key) (lost string, err error) {
+func (e *Edge) ReplaceKey(ctx context.Context, old *shard.SigningKey) (lost string, err error) {
 	n, err := e.Enrolment(ctx)
 	switch {
 	case err != nil:

@@ -219,7 +219,7 @@ func TestALimitComesAfterWhatIsBound(t *testing.T) {
 			return no, err
 		}
 		no, err := ask("r1")
-		if bound, ok := errors.AsType[*reservation.Bound](err); !ok || bound.ID != "r1" {
+		if bound, ok := errors.AsType[*reservation.AlreadyBound](err); !ok || bound.ID != "r1" {
 			t.Errorf("refused %+v, error %v; want the reservation r1", no, err)
 		}
 		if no, err := ask("new"); err != nil || no == nil || no.Reason != sale.LimitReached {

@@ -64,7 +64,7 @@ func TestWhatGoesWhileACrowdWaits(t *testing.T) {
 	}
 	ask("checks", "", false, judge)
 	ask("repeats", "key", true, func(no *sale.Refusal, err error) {
-		if _, bound := errors.AsType[*reservation.Bound](err); !bound {
+		if _, bound := errors.AsType[*reservation.AlreadyBound](err); !bound {
 			t.Errorf("a repeat of an order is refused: %v, %v", no, err)
 		}
 	})

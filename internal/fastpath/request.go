@@ -30,14 +30,14 @@ type Request struct {
 	b     []byte
 	head  head
 
-	list      []Field
+	list      []HeaderField
 	wake      func()
 	postponed bool
 	wait      func()
 }
 
-// Field is a header field of a request.
-type Field struct{ Name, Value string }
+// HeaderField is a header field of a request.
+type HeaderField struct{ Name, Value string }
 
 // MaxFields bounds the header fields of a request.
 const MaxFields = maxFields
@@ -64,7 +64,7 @@ func (r *Request) Postponed() bool {
 }
 
 // SetFields sets the header fields of a request from NewRequest.
-func (r *Request) SetFields(fields []Field) { r.list = fields }
+func (r *Request) SetFields(fields []HeaderField) { r.list = fields }
 
 // SetLength sets ContentLength from the only such field: digits and nothing else.
 func (r *Request) SetLength(value string) bool {

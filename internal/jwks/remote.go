@@ -33,9 +33,15 @@ type Options struct {
 	// no fetch has worked it is at most 1 s: no token can be verified then.
 	// Default 10 s.
 	MinInterval time.Duration
+	// DoubtInterval is the least time between two fetches for a key of the set that does not fit a
+	// signature, which anyone can forge. Default 30 s.
+	DoubtInterval time.Duration
 	// MaxAge is the age from which the set is fetched again in the background,
 	// so that a key that was withdrawn is forgotten. Default 1 h.
 	MaxAge time.Duration
+	// MaxStale is the age from which a set no longer counts, if no newer one could be fetched. Default:
+	// it counts until then.
+	MaxStale time.Duration
 	// Failed is called with the reason each time a fetch fails. Default: not called.
 	Failed func(error)
 	// Now is the clock. Default: [time.Now].
@@ -81,8 +87,8 @@ func New[S any](o Options, parse func([]byte) (S, error)) (*Remote[S], error) {
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 		return nil, fmt.Errorf("JWKS URL %q: give a whole http or https URL", u.Redacted())
 	}
-	if o.Timeout < 0 || o.MinInterval < 0 || o.MaxAge < 0 {
-		return nil, errors.New("remote keys: Timeout, MinInterval and MaxAge must not be negative")
+	if min(o.Timeout, o.MinInterval, o.DoubtInterval, o.MaxAge, o.MaxStale) < 0 {
+		return nil, errors.New("remote keys: times must not be negative")
 	}
 	if o.Client == nil {
 		o.Client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error {
@@ -93,7 +99,7 @@ func New[S any](o Options, parse func([]byte) (S, error)) (*Remote[S], error) {
 	for _, d := range []struct {
 		to       *time.Duration
 		fallback time.Duration
-	}{{&o.Timeout, 5 * time.Second}, {&o.MinInterval, 10 * time.Second}, {&o.MaxAge, time.Hour}} {
+	}{{&o.Timeout, 5 * time.Second}, {&o.MinInterval, 10 * time.Second}, {&o.DoubtInterval, 30 * time.Second}, {&o.MaxAge, time.Hour}} {
 		if *d.to == 0 {
 			*d.to = d.fallback
 		}
@@ -120,11 +126,21 @@ func (r *Remote[S]) Refresh(ctx context.Context) error {
 // has is only asked about a set that was fetched, and must be quick. Errors wrap
 // [ErrMissing] or [ErrFetch].
 func (r *Remote[S]) Find(ctx context.Context, has func(S) bool) (S, error) {
+	return r.find(ctx, has, 0)
+}
+
+// FindNewer is Find for a key that the set has, and that does not fit: has accepts a set with another one.
+// It fetches at most once in DoubtInterval.
+func (r *Remote[S]) FindNewer(ctx context.Context, has func(S) bool) (S, error) {
+	return r.find(ctx, has, r.o.DoubtInterval)
+}
+
+func (r *Remote[S]) find(ctx context.Context, has func(S) bool, least time.Duration) (S, error) {
 	var none S
 	r.mu.Lock()
 	set, known := r.look(has)
 	f := r.running
-	if now := r.o.Now(); r.begun.IsZero() || now.Sub(r.begun) >= r.interval() {
+	if now := r.o.Now(); r.begun.IsZero() || now.Sub(r.begun) >= max(r.interval(), least) {
 		if !known || now.Sub(r.fetched) >= r.o.MaxAge {
 			f = r.start()
 		}
@@ -138,7 +154,7 @@ func (r *Remote[S]) Find(ctx context.Context, has func(S) bool) (S, error) {
 	case f == nil && failure != nil:
 		return none, fmt.Errorf("%w, and is not asked again yet: %w", ErrFetch, failure)
 	case f == nil:
-		return none, fmt.Errorf("%w of %s, fetched less than %s ago", ErrMissing, r.name(), r.o.MinInterval)
+		return none, fmt.Errorf("%w of %s, fetched less than %s ago", ErrMissing, r.name(), max(r.o.MinInterval, least))
 	}
 	if err := f.wait(ctx); err != nil {
 		return none, fmt.Errorf("%w: %w", ErrFetch, err)
@@ -161,7 +177,8 @@ func (r *Remote[S]) interval() time.Duration {
 
 // look asks has about the set, if there is one. The caller holds mu.
 func (r *Remote[S]) look(has func(S) bool) (S, bool) {
-	return r.set, !r.fetched.IsZero() && has(r.set)
+	counts := !r.fetched.IsZero() && (r.o.MaxStale == 0 || r.o.Now().Sub(r.fetched) < r.o.MaxStale)
+	return r.set, counts && has(r.set)
 }
 
 // start begins a fetch unless one is running. The caller holds mu. The fetch

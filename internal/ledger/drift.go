@@ -214,7 +214,7 @@ func (s *following) watchIdle(ctx context.Context, epoch int64) {
 }
 
 // watchBalance checks that the cells of a sale add up, when it is time to. Every edge does this.
-func (k *Keeper) watchBalance(ctx context.Context, sale string) {
+func (k *Trimmer) watchBalance(ctx context.Context, sale string) {
 	d := k.drifts[sale]
 	if d == nil {
 		d = &drift{sale: sale, what: driftBalance}

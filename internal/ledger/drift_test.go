@@ -24,7 +24,7 @@ func TestDrift(t *testing.T) {
 	kept := make(chan struct{})
 	go func() {
 		defer close(kept)
-		ledger.NewKeeper(s.Store.Journal(), s.Store, nil, ledger.Keep{For: time.Hour, Most: 20_000}, counts.Log(), counts).Run(ctx)
+		ledger.NewTrimmer(s.Store.Journal(), s.Store, nil, ledger.Retention{For: time.Hour, Most: 20_000}, counts.Log(), counts).Run(ctx)
 	}()
 	t.Cleanup(func() { cancel(); <-kept })
 	stop, sold := make(chan struct{}), make(chan struct{})

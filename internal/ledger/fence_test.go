@@ -25,7 +25,7 @@ import (
 )
 
 // A replica takes over that lacks what the edges and the ledger have, and the fence waits for one edge.
-// Nothing is lost, so nothing says that it is: neither the keeper, which advises to pause the sale, nor
+// Nothing is lost, so nothing says that it is: neither the trimmer, which advises to pause the sale, nor
 // the drainer; and reconcile, which would advise a rebuild, answers that the sale is fenced. When the
 // edges have given everything back, all three go on.
 func TestFenceThatGivesEverythingBack(t *testing.T) {
@@ -64,7 +64,7 @@ func TestFenceThatGivesEverythingBack(t *testing.T) {
 	log := zap.New(core)
 	counts := ledgertest.NewCounts()
 	l := ledgertest.OpenFile(t, filepath.Join(t.TempDir(), "ledger.db"))
-	keeper := ledger.NewKeeper(a.Store.Journal(), a.Store, l, ledger.Keep{For: time.Hour, Most: 20_000, Ledger: true}, log, counts)
+	trimmer := ledger.NewTrimmer(a.Store.Journal(), a.Store, l, ledger.Retention{For: time.Hour, Most: 20_000, Ledger: true}, log, counts)
 	draining, cancel := context.WithCancel(t.Context())
 	drained := make(chan struct{})
 	go func() {
@@ -98,7 +98,7 @@ func TestFenceThatGivesEverythingBack(t *testing.T) {
 		h, err := a.Store.Journal().Head(stocktest.Soon(t), "s")
 		return err == nil && h.Fenced && h.Last < head.Last && h.Lost == 0
 	})
-	keeper.Look(stocktest.Soon(t))
+	trimmer.Look(stocktest.Soon(t))
 	_, err = recovery.Reconcile(stocktest.Soon(t), a.Store, l, "s", recovery.Options{By: "test"})
 	if !errors.Is(err, shard.ErrFenced) {
 		t.Errorf("reconcile says %v", err)
@@ -108,7 +108,7 @@ func TestFenceThatGivesEverythingBack(t *testing.T) {
 		h, err := a.Store.Journal().Head(stocktest.Soon(t), "s")
 		return err == nil && !h.Fenced && h.Last >= head.Last
 	})
-	keeper.Look(stocktest.Soon(t))
+	trimmer.Look(stocktest.Soon(t))
 	n := 0
 	stocktest.Eventually(t, "the edge sells again", func() bool {
 		n++

@@ -41,18 +41,18 @@ func openStore(t *testing.T, addr string) *reservation.Store {
 // A journal is kept by its length and its age, and never trimmed beyond the ledger.
 func TestKeep(t *testing.T) {
 	for name, test := range map[string]struct {
-		keep  ledger.Keep
+		keep  ledger.Retention
 		later time.Duration
 		acked int64
 		first int64 // what is left begins there; the journal has 40,002 entries
 	}{
-		"all":                         {ledger.Keep{For: time.Hour, Most: 50_000}, 0, 0, 1},
-		"by length":                   {ledger.Keep{For: time.Hour, Most: 25_000}, 0, 0, 15_003},
-		"by age":                      {ledger.Keep{For: time.Hour, Most: 50_000}, 2 * time.Hour, 0, 30_003},
-		"not before the ledger":       {ledger.Keep{For: time.Hour, Most: 25_000, Ledger: true}, 2 * time.Hour, 9_000, 9_001},
-		"behind the ledger, by age":   {ledger.Keep{For: time.Hour, Most: 50_000, Ledger: true}, 2 * time.Hour, 40_002, 30_003},
-		"behind the ledger, by count": {ledger.Keep{For: time.Hour, Most: 25_000, Ledger: true}, 0, 40_002, 15_003},
-		"before a ledger was there":   {ledger.Keep{For: time.Hour, Most: 25_000, Ledger: true}, 2 * time.Hour, 0, 1},
+		"all":                         {ledger.Retention{For: time.Hour, Most: 50_000}, 0, 0, 1},
+		"by length":                   {ledger.Retention{For: time.Hour, Most: 25_000}, 0, 0, 15_003},
+		"by age":                      {ledger.Retention{For: time.Hour, Most: 50_000}, 2 * time.Hour, 0, 30_003},
+		"not before the ledger":       {ledger.Retention{For: time.Hour, Most: 25_000, Ledger: true}, 2 * time.Hour, 9_000, 9_001},
+		"behind the ledger, by age":   {ledger.Retention{For: time.Hour, Most: 50_000, Ledger: true}, 2 * time.Hour, 40_002, 30_003},
+		"behind the ledger, by count": {ledger.Retention{For: time.Hour, Most: 25_000, Ledger: true}, 0, 40_002, 15_003},
+		"before a ledger was there":   {ledger.Retention{For: time.Hour, Most: 25_000, Ledger: true}, 2 * time.Hour, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -72,7 +72,7 @@ func TestKeep(t *testing.T) {
 			// the journal was made long after its first entry says, or long before
 			later := test.later + h.Began.Sub(h.Now)
 			counts := ledgertest.NewCounts()
-			ledger.NewKeeper(&older{store.Journal(), later}, store, nil, test.keep, counts.Log(), counts).Look(ctx)
+			ledger.NewTrimmer(&older{store.Journal(), later}, store, nil, test.keep, counts.Log(), counts).Look(ctx)
 			after, err := store.Journal().Head(ctx, "s")
 			if err != nil || after.First != test.first || after.Last != last || after.Length != last+1-test.first {
 				t.Errorf("the journal is %+v, error %v; it should begin at %d", after, err, test.first)
@@ -92,7 +92,7 @@ func TestAlarm(t *testing.T) {
 	s.Sell(5)
 	counts := ledgertest.NewCounts()
 	journals := &older{Journal: s.Store.Journal(), by: -time.Minute} // young, however slow the machine is
-	k := ledger.NewKeeper(journals, s.Store, nil, ledger.Keep{For: time.Hour, Most: 20_000, Ledger: true}, counts.Log(), counts)
+	k := ledger.NewTrimmer(journals, s.Store, nil, ledger.Retention{For: time.Hour, Most: 20_000, Ledger: true}, counts.Log(), counts)
 	ctx := ledgertest.Soon(t)
 	expect := func(what string, behind, caught int) {
 		t.Helper()
@@ -149,7 +149,7 @@ func TestKeepForOutbox(t *testing.T) {
 		{"it was not for long", time.Nanosecond, last - journal.MinJournal + 1, 1},
 	} {
 		counts := ledgertest.NewCounts()
-		k := ledger.NewKeeper(store.Journal(), store, nil, ledger.Keep{For: test.keep, Most: 10_000}, counts.Log(), counts)
+		k := ledger.NewTrimmer(store.Journal(), store, nil, ledger.Retention{For: test.keep, Most: 10_000}, counts.Log(), counts)
 		k.Look(ctx)
 		k.Look(ctx)
 		h, err := store.Journal().Head(ctx, "s")
@@ -191,7 +191,7 @@ func TestKeepWhileOutboxCatchesUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	counts := ledgertest.NewCounts()
-	k := ledger.NewKeeper(&catchingUp{store.Journal(), 100}, store, nil, ledger.Keep{For: 20_000 * time.Hour, Most: 10_000}, counts.Log(), counts)
+	k := ledger.NewTrimmer(&catchingUp{store.Journal(), 100}, store, nil, ledger.Retention{For: 20_000 * time.Hour, Most: 10_000}, counts.Log(), counts)
 	k.Look(ctx)
 	k.Look(ctx)
 	if h, err := store.Journal().Head(ctx, "s"); err != nil || h.First != 701 {

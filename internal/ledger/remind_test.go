@@ -36,7 +36,7 @@ func TestLedgerMissesASale(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		fresh := edge.New(store, edge.Options{Keys: []shard.Key{{KID: "k", JWK: "{}"}}})
+		fresh := edge.New(store, edge.Options{Keys: []shard.SigningKey{{KID: "k", JWK: "{}"}}})
 		t.Cleanup(func() { fresh.Stop(ledgertest.Soon(t)) })
 		if status == sale.Closed {
 			d := ledger.NewDrainer(store.Journal(), store, l, counts.Log(), counts)

@@ -66,7 +66,7 @@ func TestLedgerWithLessThanAcknowledged(t *testing.T) {
 				t.Fatalf("not all is acknowledged: %+v, error %v", before, err)
 			}
 			counts := ledgertest.NewCounts()
-			ledger.NewKeeper(s.Store.Journal(), s.Store, l, ledger.Keep{For: time.Hour, Most: 20_000, Ledger: true}, counts.Log(), counts).Look(ledgertest.Soon(t))
+			ledger.NewTrimmer(s.Store.Journal(), s.Store, l, ledger.Retention{For: time.Hour, Most: 20_000, Ledger: true}, counts.Log(), counts).Look(ledgertest.Soon(t))
 			if h := counts.Heads["s"]; h.Acked != test.has || h.Behind() != h.Last-test.has {
 				t.Errorf("the metrics say %+v", h)
 			}

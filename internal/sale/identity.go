@@ -8,7 +8,7 @@ import (
 )
 
 // The identities that a limit may count by.
-var identityKinds = []string{"buyer", "phone", "address", "device", "ip"}
+var identityKinds = []string{"buyer", "phone", "email", "address", "device", "ip"}
 
 // IsIdentity reports whether a limit may count by a kind of identity.
 func IsIdentity(kind string) bool { return slices.Contains(identityKinds, kind) }

@@ -69,8 +69,8 @@ type BoughtKeys struct {
 	Timeout      time.Duration
 }
 
-// Moved is what a shop's keys say.
-type Moved struct {
+// MovedStock is what a shop's keys say.
+type MovedStock struct {
 	// Stock are the units that the sale loads of each SKU of Counted: those that are left, and
 	// those that were bought.
 	Stock map[string]int64
@@ -231,7 +231,7 @@ func checkAbsent(found *findings, f field[string], path string) {
 }
 
 // move asks for the keys, and puts the units among the items.
-func (d *document) move(found *findings, ask func(MoveFrom) (*Moved, error)) error {
+func (d *document) move(found *findings, ask func(MoveFrom) (*MovedStock, error)) error {
 	from := MoveFrom{Sale: d.id.val, Listed: make(map[string]int64, len(d.items.val))}
 	s, b := &d.stockFrom.val, &d.boughtFrom.val
 	line := d.boughtFrom.line

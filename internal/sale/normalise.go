@@ -1,6 +1,7 @@
 package sale
 
 import (
+	"cmp"
 	"net/netip"
 	"strings"
 	"unicode"
@@ -11,7 +12,10 @@ import (
 	"github.com/stockgate/stockgate/internal/ipaddr"
 )
 
-// NormaliseIdentity brings an identity into the form in which it is counted and listed,
+// NormaliseIdentity is Normalise of the rules that no configuration changes.
+func NormaliseIdentity(kind, value string) string { return IdentityRules{}.Normalise(kind, value) }
+
+// Normalise brings an identity into the form in which it is counted and listed,
 // so that another spelling does not make another person. An empty result means that the
 // attempt does not have this identity: nothing usable was given. Normalising twice
 // changes nothing.
@@ -19,9 +23,11 @@ import (
 //   - phone: its digits. A '+' before the first digit, or 00 as the first two,
 //     begins an international number and is kept as one '+'; zeros after it are
 //     dropped, because no country's code begins with one, and so is the "(0)" that
-//     some write between country and area. Digits of all scripts count alike, and
-//     all other characters are dropped. No country is guessed: 13800138000 and
-//     +86 138 0013 8000 are two phones, so let the shop send one form.
+//     some write between country and area. Digits of all scripts count alike. An
+//     extension is dropped, letters of a vanity number are the digits of their keys, and
+//     all other characters are dropped. Without a country of the rules none is guessed:
+//     13800138000 and +86 138 0013 8000 are two phones, so let the shop send one form.
+//   - email: in lower case, the domain in ASCII. Empty unless it is an address.
 //   - address: compared as Unicode compares texts without regard to case and
 //     compatibility (Unicode Standard, D146: full-width forms and ligatures are
 //     what they stand for, ß is ss). Invisible characters are dropped. White space,
@@ -31,66 +37,30 @@ import (
 //   - ip: an IPv4 address as it is, also where IPv6 carries it: mapped, or translated
 //     by a NAT64; another IPv6 address as the first address of its /64, which is what
 //     one customer gets. A zone and a port are dropped.
-//   - buyer, device and all else: byte for byte.
-func NormaliseIdentity(kind, value string) string {
+//   - buyer, and any, which is a list entry without a kind: byte for byte, unless the rules
+//     say that buyers are e-mail addresses. Then a buyer with an @ is one, and an entry that
+//     is none stays as it is.
+//   - device and all else: byte for byte.
+func (r IdentityRules) Normalise(kind, value string) string {
 	switch kind {
 	case "phone":
-		return normalisePhone(value)
+		return normalisePhone(value, r.home)
+	case "email":
+		return r.normaliseEmail(value)
 	case "address":
 		return normaliseAddress(value)
 	case "ip":
 		return normaliseIP(value)
+	case "buyer":
+		if r.IsEmail(value) {
+			return r.normaliseEmail(value)
+		}
+	case "any":
+		if r.IsEmail(value) {
+			return cmp.Or(r.normaliseEmail(value), value)
+		}
 	}
 	return value
-}
-
-func normalisePhone(value string) string {
-	const trunk = 'z' // the 0 of a "(0)"
-	digits := make([]byte, 0, len(value))
-	international, bracket := false, -1
-	for _, r := range norm.NFKC.String(value) {
-		switch digit := decimal(r); {
-		case digit >= 0:
-			digits = append(digits, '0'+byte(digit))
-		case r == '+' && len(digits) == 0:
-			international = true
-		case r == '(':
-			bracket = len(digits)
-		case r == ')' && bracket >= 0 && string(digits[bracket:]) == "0":
-			digits[bracket] = trunk
-		}
-	}
-	national := strings.ReplaceAll(string(digits), string(trunk), "0")
-	if !international && !strings.HasPrefix(national, "00") {
-		return national
-	}
-	number := strings.TrimLeft(strings.ReplaceAll(string(digits), string(trunk), ""), "0")
-	if number == "" {
-		return ""
-	}
-	return "+" + number
-}
-
-// decimal is the value of a decimal digit of any script, else -1. Unicode keeps
-// the ten digits of a script together, and table ranges begin with a zero.
-func decimal(r rune) int {
-	if r <= unicode.MaxASCII {
-		if '0' <= r && r <= '9' {
-			return int(r - '0')
-		}
-		return -1
-	}
-	for _, rng := range unicode.Nd.R16 {
-		if rune(rng.Lo) <= r && r <= rune(rng.Hi) {
-			return int(r-rune(rng.Lo)) % 10
-		}
-	}
-	for _, rng := range unicode.Nd.R32 {
-		if rune(rng.Lo) <= r && r <= rune(rng.Hi) {
-			return int(r-rune(rng.Lo)) % 10
-		}
-	}
-	return -1
 }
 
 var fold = cases.Fold() // without state: goroutines may share it

@@ -1,6 +1,7 @@
 package sale_test
 
 import (
+	"strings"
 	"testing"
 	"unicode"
 	"unicode/utf8"
@@ -37,6 +38,77 @@ func TestNormaliseIdentity(t *testing.T) {
 			"+000":                   "",
 			"0":                      "0",
 			"\xff1\xfe2":             "12",
+
+			"+1 212 555 0100 x12":           "+12125550100",
+			"+1 212 555 0100x12":            "+12125550100",
+			"+1 212 555 0100 X 12":          "+12125550100",
+			"+1 (212) 555-0100 ext. 12":     "+12125550100",
+			"+1 212 555 0100 (ext 12)":      "+12125550100",
+			"+1 212 555 0100 Extension: 12": "+12125550100",
+			"+1 212 555 0100 #12":           "+12125550100",
+			"+1 212 555 0100#12#":           "+12125550100",
+			"+1 212 555 0100,,12":           "+12125550100",
+			"+7 495 555 01 00 доб. 12":      "+74955550100",
+			"tel:+1-212-555-0100;ext=12":    "+12125550100",
+			"+12125550100;isub=1;ext=12":    "+12125550100",
+			"1-800-FLOWERS x12":             "18003569377",
+			"138xxxx8000":                   "13899998000",
+			"138,0013,8000":                 "13800138000",
+			"138#0013#8000":                 "13800138000",
+			"138 0013 8000 x 13800138000":   "1380013800013800138000", // too long for what follows a sign
+			"0171;1234567":                  "01711234567",
+
+			"1-800-FLOWERS":        "18003569377",
+			"1-800-flowers":        "18003569377",
+			"1-800-356-9377":       "18003569377",
+			"1-800-CONTACTS":       "180026682287",
+			"1-800-222-TIPS":       "18002228477",
+			"+1 (800) GOT-JUNK":    "+18004685865",
+			"138 0013 8000 mobile": "13800138000",
+			"home: 138 0013 8000":  "13800138000",
+			"555-0100 a":           "5550100",
+			"FLOWERS":              "",
+		},
+		"email": {
+			"":                                  "",
+			"a@x.test":                          "a@x.test",
+			"A@X.Test":                          "a@x.test",
+			" a@x.test\r\n":                     "a@x.test",
+			"Ａ＠ｘ．ｔｅｓｔ":                          "a@x.test",
+			"a+shop@x.test":                     "a+shop@x.test",
+			"a.b@x.test":                        "a.b@x.test",
+			"a..b.@x.test":                      "a..b.@x.test",
+			"o'neil/x=1@x.test":                 "o'neil/x=1@x.test",
+			`"a"@x.test`:                        "a@x.test",
+			`"a b"@x.test`:                      "",
+			`"a\"b"@x.test`:                     "",
+			`"a@b"@x.test`:                      "",
+			"Jo\u0301@x.test":                   "jó@x.test",
+			"JÓ@x.test":                         "jó@x.test",
+			"用户@例子.测试":                          "用户@xn--fsqu00a.xn--0zwm56d",
+			"a@BÜCHER.test":                     "a@xn--bcher-kva.test",
+			"a@bu\u0308cher.test":               "a@xn--bcher-kva.test",
+			"a@XN--BCHER-KVA.test":              "a@xn--bcher-kva.test",
+			"a@localhost":                       "a@localhost",
+			"a":                                 "",
+			"@x.test":                           "",
+			"a@":                                "",
+			"a@x..test":                         "",
+			"a@x.test.":                         "",
+			"a@.test":                           "",
+			"a@-x.test":                         "",
+			"a@x_y.test":                        "",
+			"a@[192.0.2.7]":                     "",
+			"a@xn--a":                           "",
+			"Ann <a@x.test>":                    "",
+			"a(b)@x.test":                       "",
+			"mailto:a@x.test":                   "",
+			"a@x.test,b@x.test":                 "",
+			"a\u200b@x.test":                    "",
+			"a b@x.test":                        "",
+			"\xff@x.test":                       "",
+			strings.Repeat("a", 65) + "@x.test": "",
+			"a@" + strings.Repeat(strings.Repeat("x", 63)+".", 4) + "x": "",
 		},
 		"address": {
 			"":                 "",
@@ -100,7 +172,8 @@ func TestNormaliseIdentity(t *testing.T) {
 			"::ffff:203.0.113.7%x":          "203.0.113.7",
 			"0000:0000:0000:0000:0:0:0:0:0": "",
 		},
-		"buyer":  {"": "", "Ann": "Ann", " ann ": " ann ", "\xff": "\xff"},
+		"buyer":  {"": "", "Ann": "Ann", " ann ": " ann ", "\xff": "\xff", "A@x.test": "A@x.test"},
+		"any":    {"A@x.test": "A@x.test"},
 		"device": {"": "", "ABC-1": "ABC-1", "abc-1": "abc-1"},
 		"other":  {"": "", "１": "１"},
 	} {
@@ -112,6 +185,94 @@ func TestNormaliseIdentity(t *testing.T) {
 			if again := sale.NormaliseIdentity(kind, got); again != got {
 				t.Errorf("%s %q becomes %q, and that %q", kind, value, got, again)
 			}
+		}
+	}
+}
+
+// Options of identities: the country of phones, buyers that are e-mail addresses, and tags of these.
+func TestIdentityRules(t *testing.T) {
+	for rules, kinds := range map[sale.IdentityOptions]map[string]map[string]string{
+		{Country: "DE"}: {"phone": {
+			"0171 1234567":              "+491711234567",
+			"+49 171 1234567":           "+491711234567",
+			"0049 171 1234567":          "+491711234567",
+			"+49 (0)171 1234567":        "+491711234567",
+			"+49 0171 1234567":          "+491711234567",
+			"(0171) 1234567 ext 9":      "+491711234567",
+			"171 1234567":               "+491711234567",
+			"tel:+49-171-1234567;ext=1": "+491711234567",
+			"+39 06 69812345":           "+390669812345",
+			"+39 (0)6 69812345":         "+390669812345",
+			"0039 06 69812345":          "+390669812345",
+			"+1 212 555 0100":           "+12125550100",
+			"+1 1 212 555 0100":         "+12125550100",
+			"+7 8 912 345 67 89":        "+79123456789",
+			"+7 800 555 35 35":          "+78005553535",
+			"+36 06 20 123 4567":        "+36201234567",
+			"+33 (0)6 12 34 56 78":      "+33612345678",
+			"+351 912 345 678":          "+351912345678",
+			"+":                         "",
+			"+49":                       "",
+			"0":                         "",
+			"none":                      "",
+			"":                          "",
+		}},
+		{Country: "it"}: {"phone": {"06 69812345": "+390669812345", "347 1234567": "+393471234567", "+39 347 1234567": "+393471234567"}},
+		{Country: "US"}: {"phone": {
+			"212-555-0100": "+12125550100", "1 212 555 0100": "+12125550100", "011 49 171 1234567": "+491711234567",
+			"1-800-FLOWERS": "+18003569377", "800-CONTACTS": "+180026682287",
+		}},
+		{Country: "RU"}:                    {"phone": {"8 912 345-67-89": "+79123456789", "912 345-67-89": "+79123456789", "8 (800) 555-35-35": "+78005553535", "8~10 49 171 1234567": "+491711234567"}},
+		{Country: "AU"}:                    {"phone": {"0412 345 678": "+61412345678", "0011 49 171 1234567": "+491711234567"}},
+		{Country: "HU"}:                    {"phone": {"06 20 123 4567": "+36201234567"}},
+		{Country: "MX"}:                    {"phone": {"55 1234 5678": "+525512345678", "+52 1 55 1234 5678": "+525512345678", "044 55 1234 5678": "+525512345678"}},
+		{Country: "BY"}:                    {"phone": {"8 029 123-45-67": "+375291234567", "80 29 1234567": "+375291234567", "+375 29 1234567": "+375291234567"}},
+		{Country: "LT"}:                    {"phone": {"8 612 34567": "+37061234567", "0 612 34567": "+37061234567"}},
+		{Country: "CN"}:                    {"phone": {"13800138000": "+8613800138000", "0086 138 0013 8000": "+8613800138000", "010 6552 9988": "+861065529988"}},
+		{Country: "GB"}:                    {"phone": {"020 7946 0958": "+442079460958", "+44 (0)20 7946 0958": "+442079460958"}},
+		{}:                                 {"phone": {"0171 1234567": "01711234567"}, "email": {"a+b@x.test": "a+b@x.test"}},
+		{Buyer: "name", EmailTags: "kept"}: {"buyer": {"A@x.test": "A@x.test"}},
+		{Buyer: "email"}: {
+			"buyer":  {"A@X.test": "a@x.test", "A＠x.test": "a@x.test", "Ann": "Ann", "a@": "", "A+b@x.test": "a+b@x.test"},
+			"any":    {"A@x.test": "a@x.test", "a@": "a@", "Ann": "Ann", "1＠2": "1@2"},
+			"device": {"A@x.test": "A@x.test"},
+		},
+		{Buyer: "email", EmailTags: "ignored"}: {
+			"buyer": {"A+shop@x.test": "a@x.test", "a++@x.test": "a@x.test", "+a@x.test": "+a@x.test", "a+b": "a+b"},
+			"email": {"A+Shop@x.test": "a@x.test", `"a+b"@x.test`: "a@x.test"},
+		},
+	} {
+		r, err := rules.Rules()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for kind, values := range kinds {
+			for value, want := range values {
+				got := r.Normalise(kind, value)
+				if again := r.Normalise(kind, got); got != want || again != got {
+					t.Errorf("%v: %s %q becomes %q, and that %q, want %q", rules, kind, value, got, again, want)
+				}
+			}
+		}
+	}
+}
+
+func TestIdentityOptions(t *testing.T) {
+	for _, tc := range []struct {
+		options sale.IdentityOptions
+		text    string // of the rules, or a part of the error
+	}{
+		{sale.IdentityOptions{}, ""},
+		{sale.IdentityOptions{Buyer: "name", EmailTags: "kept"}, ""},
+		{sale.IdentityOptions{Country: "de", Buyer: "email", EmailTags: "ignored"}, "country DE, buyer email, email_tags ignored"},
+		{sale.IdentityOptions{Country: "+49"}, "two letters"},
+		{sale.IdentityOptions{Country: "ZZ"}, "two letters"},
+		{sale.IdentityOptions{Buyer: "phone"}, "there are name and email"},
+		{sale.IdentityOptions{EmailTags: "off"}, "there are kept and ignored"},
+	} {
+		rules, err := tc.options.Rules()
+		if err == nil && rules.String() != tc.text || err != nil && (tc.text == "" || !strings.Contains(err.Error(), tc.text)) {
+			t.Errorf("%+v: %q %v, want %q", tc.options, rules, err, tc.text)
 		}
 	}
 }
@@ -135,17 +296,26 @@ func TestDigitsOfAllScripts(t *testing.T) {
 // FuzzNormaliseIdentity: the normal form of an identity is its own normal form, and the
 // form can be hashed and compared by every edge alike.
 func FuzzNormaliseIdentity(f *testing.F) {
-	for _, seed := range []string{"+86 (0)138", "Straße 5, ﬁeld", "か.\u3099", "\u1100.\u1161", "2001:db8::1", "ǰ\u0345", "\u0390\ufe0f\u0301", "İ", "00(0)0", "0 \u05a2 \uff9f", "0\u309a.\u093c A"} {
+	for _, seed := range []string{"+86 (0)138", "Straße 5, ﬁeld", "か.\u3099", "\u1100.\u1161", "2001:db8::1", "ǰ\u0345", "\u0390\ufe0f\u0301", "İ", "00(0)0", "0 \u05a2 \uff9f", "0\u309a.\u093c A", "A+b@BÜ.test", "1-800-FLOWERS x12", "8 10 49 (0)171", "İ@x.test"} {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, value string) {
-		for _, kind := range []string{"buyer", "phone", "address", "device", "ip"} {
-			once := sale.NormaliseIdentity(kind, value)
-			if twice := sale.NormaliseIdentity(kind, once); twice != once {
-				t.Errorf("%s %+q becomes %+q, and that %+q", kind, value, once, twice)
+		for _, options := range []sale.IdentityOptions{{}, {Country: "DE", Buyer: "email", EmailTags: "ignored"}, {Country: "RU", Buyer: "email"}, {Country: "US"}} {
+			rules, err := options.Rules()
+			if err != nil {
+				t.Fatal(err)
 			}
-			if utf8.ValidString(value) && !utf8.ValidString(once) {
-				t.Errorf("%s %+q becomes %+q", kind, value, once)
+			for _, kind := range []string{"buyer", "phone", "email", "address", "device", "ip", "any"} {
+				once := rules.Normalise(kind, value)
+				if twice := rules.Normalise(kind, once); twice != once {
+					t.Errorf("%s: %s %+q becomes %+q, and that %+q", rules, kind, value, once, twice)
+				}
+				if edge := sale.NormaliseIdentity(kind, once); edge != once {
+					t.Errorf("%s: %s %+q becomes %+q, and at an edge %+q", rules, kind, value, once, edge)
+				}
+				if utf8.ValidString(value) && !utf8.ValidString(once) {
+					t.Errorf("%s: %s %+q becomes %+q", rules, kind, value, once)
+				}
 			}
 		}
 	})

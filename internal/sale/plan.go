@@ -30,6 +30,15 @@ type CellDelta struct {
 	New bool `json:"new,omitempty"`
 }
 
+// RefusedChange is a change that may not be, and why.
+type RefusedChange struct {
+	// Notes are what the whole change would be.
+	Notes []string
+	error
+}
+
+func (e *RefusedChange) Unwrap() error { return e.error }
+
 // Plan compares the last applied file of a sale with the next one, and says what
 // changes, or why it may not. Applied is nil for a new sale; then status does
 // not matter. Both sales are valid. The order of items and limits does not matter, and
@@ -40,7 +49,8 @@ type CellDelta struct {
 // buyers who have bought before may buy again; a limit per order counts nothing, so it does
 // not need force. A change of Missing needs force too: it changes whom the limits count.
 // MaxHold and Unpaid may change at any time: they count from the next extension or attempt
-// on. A closed sale does not change. The error names everything that is in the way.
+// on. A closed sale does not change. The error names everything that is in the way; it is a *RefusedChange
+// unless the two are not of one sale.
 func Plan(applied *Sale, status Status, next *Sale, force bool) (*Change, error) {
 	p := planner{status: status, next: next, force: force}
 	if applied == nil {
@@ -53,10 +63,10 @@ func Plan(applied *Sale, status Status, next *Sale, force bool) (*Change, error)
 		p.compare()
 	}
 	if status == Closed && applied != nil && len(p.notes) > 0 {
-		return nil, fmt.Errorf("sale %s is closed: it does not change any more", next.ID)
+		return nil, &RefusedChange{p.notes, fmt.Errorf("sale %s is closed: it does not change any more", next.ID)}
 	}
 	if len(p.refused) > 0 {
-		return nil, errors.Join(p.refused...)
+		return nil, &RefusedChange{p.notes, errors.Join(p.refused...)}
 	}
 	change := &Change{Deltas: p.deltas, Notes: p.notes, Same: len(p.notes) == 0}
 	if change.Same {

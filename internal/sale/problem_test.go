@@ -60,6 +60,7 @@ func TestParseNamesFieldAndLine(t *testing.T) {
 		"half a name":    {head + oneItem + "start: 1\n", "line 5: start: there is no such field: did you mean starts_at?"},
 		"capitals":       {head + "items:\n  - SKU: a\n    sku: a\n    stock: 1\n", "line 5: items[0].SKU: there is no such field: did you mean sku?"},
 		"unknown":        {head + oneItem + "price: 1\n", "line 5: price: there is no such field: known are id, starts_at, ends_at, timezone, items, stock_from, bought_from, limits, missing, unpaid, max_hold, moved_in"},
+		"comma":          {head + "items: [{sku: a, stock: 1,000}]\n", "line 4: items[0]: YAML reads the comma in a number such as 1,000 as the end of it: write the number without commas"},
 		"hostile name":   {head + oneItem + "\"a.b: \\e[2J\": 1\n", `line 5: ["a.b: \x1b[2J"]: there is no such field: known are id, starts_at, ends_at, timezone, items, stock_from, bought_from, limits, missing, unpaid, max_hold, moved_in`},
 		"unknown limit":  {head + oneItem + "limits:\n- {per: buyer, every: sale, count: units, max: 1, soft: yes}\n", "line 6: limits[0].soft: there is no such field: known are per, every, max, count, sku, shadow"},
 		"shadow yes":     {head + oneItem + "limits:\n- {per: buyer, every: sale, count: units, max: 1, shadow: yes}\n", `line 6: limits[0].shadow: must be true or false, not "yes"`},
@@ -133,7 +134,7 @@ func TestParseNamesFieldAndLine(t *testing.T) {
 		// limits
 		"limits mapping": {head + oneItem + "limits: {per: buyer}\n", "line 5: limits: must be a list, not a mapping"},
 		"limit text":     {head + oneItem + "limits: [buyer]\n", `line 5: limits[0]: must be a mapping (name: value), not "buyer"`},
-		"empty limit": {head + oneItem + "limits:\n  - {}\n", "line 6: limits[0].per: is missing: use buyer, phone, address, device or ip, or a list of them\n" +
+		"empty limit": {head + oneItem + "limits:\n  - {}\n", "line 6: limits[0].per: is missing: use buyer, phone, email, address, device or ip, or a list of them\n" +
 			"line 6: limits[0].every: is missing: use order, hour, day, week, month or sale\n" +
 			"line 6: limits[0].count: is missing: use units or orders\n" +
 			"line 6: limits[0].max: is missing: say how many"},
@@ -142,13 +143,13 @@ func TestParseNamesFieldAndLine(t *testing.T) {
 		"a slip in count":    {limited("{per: ip, every: day, count: order, max: 1}"), `line 6: limits[0].count: "order" is unknown: did you mean orders?`},
 		"per mapping":        {limited("{per: {phone: 1}, every: sale, count: units, max: 1}"), "line 6: limits[0].per: must be an identity or a list of them, not a mapping"},
 		"per null":           {limited("{per: ~, every: sale, count: units, max: 1}"), "line 6: limits[0].per: must be text, not nothing: give a value or leave the field out"},
-		"per joined":         {limited("{per: buyer+phone, every: sale, count: units, max: 1}"), `line 6: limits[0].per: "buyer+phone" is unknown: use buyer, phone, address, device or ip`},
-		"empty union":        {limited("{per: [], every: sale, count: units, max: 1}"), "line 6: limits[0].per: must have at least one identity: use buyer, phone, address, device or ip"},
+		"per joined":         {limited("{per: buyer+phone, every: sale, count: units, max: 1}"), `line 6: limits[0].per: "buyer+phone" is unknown: use buyer, phone, email, address, device or ip`},
+		"empty union":        {limited("{per: [], every: sale, count: units, max: 1}"), "line 6: limits[0].per: must have at least one identity: use buyer, phone, email, address, device or ip"},
 		"slip in union":      {limited("{every: sale, count: units, max: 1, per: [\n    buyer,\n    adress]}"), `line 8: limits[0].per[1]: "adress" is unknown: did you mean address?`},
 		"twice in union":     {limited("{every: sale, count: units, max: 1, per: [\n    phone, buyer,\n    phone]}"), "line 8: limits[0].per[2]: names phone again, after limits[0].per[0]: leave one of them out"},
 		"list in union":      {limited("{per: [buyer, [phone]], every: sale, count: units, max: 1}"), "line 6: limits[0].per[1]: must be text, not a list"},
-		"true in union":      {limited("{per: [buyer, yes, true], every: sale, count: units, max: 1}"), `line 6: limits[0].per[2]: must be text, not "true": put it in quotes if that is the name` + "\n" + `line 6: limits[0].per[1]: "yes" is unknown: use buyer, phone, address, device or ip`},
-		"union of six":       {limited("{per: [buyer, phone, address, device, ip, buyer], every: sale, count: units, max: 1}"), "line 6: limits[0].per: must have at most 5 entries, not 6"},
+		"true in union":      {limited("{per: [buyer, yes, true], every: sale, count: units, max: 1}"), `line 6: limits[0].per[2]: must be text, not "true": put it in quotes if that is the name` + "\n" + `line 6: limits[0].per[1]: "yes" is unknown: use buyer, phone, email, address, device or ip`},
+		"union of seven":     {limited("{per: [buyer, phone, email, address, device, ip, buyer], every: sale, count: units, max: 1}"), "line 6: limits[0].per: must have at most 6 entries, not 7"},
 		"orders of an order": {limited("{per: buyer, every: order, count: orders, max: 1}"), "line 6: limits[0].count: an order is never more than one order: use units, or another window than order"},
 		"same union": {limited("{per: [phone, buyer], every: day, count: units, max: 1}\n  - {per: [buyer, phone], every: day, count: units, max: 2}"),
 			"line 7: limits[1]: is of the same kind as limits[0] (per, every, count and sku): keep one of them"},
@@ -173,8 +174,8 @@ func TestParseNamesFieldAndLine(t *testing.T) {
 		"unpaid null":      {head + oneItem + "unpaid:\n", "line 5: unpaid: must be off or a mapping such as {per: buyer, at_once: 1, ended: 2, within: 1h}, not nothing: give a value or leave the field out"},
 		"unpaid list":      {head + oneItem + "unpaid: [off]\n", "line 5: unpaid: must be a mapping (name: value), not a list"},
 		"unpaid field":     {head + oneItem + "unpaid: {max: 1}\n", "line 5: unpaid.max: there is no such field: known are per, at_once, ended, within"},
-		"unpaid per":       {head + oneItem + "unpaid: {per: mother}\n", `line 5: unpaid.per: "mother" is unknown: use buyer, phone, address, device or ip`},
-		"unpaid per none":  {head + oneItem + "unpaid: {per: []}\n", "line 5: unpaid.per: must have at least one identity: use buyer, phone, address, device or ip"},
+		"unpaid per":       {head + oneItem + "unpaid: {per: mother}\n", `line 5: unpaid.per: "mother" is unknown: use buyer, phone, email, address, device or ip`},
+		"unpaid per none":  {head + oneItem + "unpaid: {per: []}\n", "line 5: unpaid.per: must have at least one identity: use buyer, phone, email, address, device or ip"},
 		"unpaid per twice": {head + oneItem + "unpaid: {per: [ip, buyer, ip]}\n", "line 5: unpaid.per[2]: names ip again, after unpaid.per[0]: leave one of them out"},
 		"unpaid at_once":   {head + oneItem + "unpaid: {at_once: 0}\n", "line 5: unpaid.at_once: must be 1 to 100"},
 		"unpaid ended":     {head + oneItem + "unpaid: {ended: 101}\n", "line 5: unpaid.ended: must be 1 to 100"},
@@ -182,7 +183,7 @@ func TestParseNamesFieldAndLine(t *testing.T) {
 		"unpaid within 0":  {head + oneItem + "unpaid: {within: 0s}\n", "line 5: unpaid.within: must be 1s to 168h in whole seconds"},
 		"missing in limit": {limited("{per: buyer, every: day, count: units, max: 1, missing: skip}"),
 			"line 6: limits[0].missing: there is no such field: known are per, every, max, count, sku, shadow"},
-		"unknown per":  {limited("{per: mother, every: sale, count: units, max: 1}"), `line 6: limits[0].per: "mother" is unknown: use buyer, phone, address, device or ip`},
+		"unknown per":  {limited("{per: mother, every: sale, count: units, max: 1}"), `line 6: limits[0].per: "mother" is unknown: use buyer, phone, email, address, device or ip`},
 		"every year":   {limited("{per: buyer, every: year, count: units, max: 1}"), `line 6: limits[0].every: "year" is unknown: use order, hour, day, week, month or sale`},
 		"count money":  {limited("{per: buyer, every: sale, count: money, max: 1}"), `line 6: limits[0].count: "money" is unknown: use units or orders`},
 		"max of none":  {limited("{per: buyer, every: sale, count: units, max: 0}"), "line 6: limits[0].max: must be 1 to 1000000000000"},
@@ -202,7 +203,7 @@ func TestParseNamesFieldAndLine(t *testing.T) {
 				"line 4: items[0].max: must be at least min (3), not 2\n" +
 				"line 5: items[1].sku: is already the sku of items[0]\n" +
 				"line 5: items[1]: needs stock (a number of units) or regions (units by region)\n" +
-				`line 7: limits[0].per: "person" is unknown: use buyer, phone, address, device or ip`},
+				`line 7: limits[0].per: "person" is unknown: use buyer, phone, email, address, device or ip`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, err := sale.Parse([]byte(test.text))
@@ -298,8 +299,8 @@ func TestValidateGoValues(t *testing.T) {
 		"same cell":    {func(s *sale.Sale) { s.Items[0].SKU = "20002002@beijing"; s.Limits = nil }, `items[1].regions.beijing: its stock would be called "20002002@beijing", as that of items[0]: rename one of them`},
 		"limit":        {func(s *sale.Sale) { s.Limits[0] = sale.Limit{Per: "buyer", Every: "sale", Count: "units"} }, "limits[0].max: must be 1 to 1000000000000"},
 		"union":        {func(s *sale.Sale) { s.Limits[0].Per = "phone+buyer" }, ""},
-		"bad union":    {func(s *sale.Sale) { s.Limits[0].Per = "buyer+fax+buyer" }, "limits[0].per[1]: \"fax\" is unknown: use buyer, phone, address, device or ip\nlimits[0].per[2]: names buyer again, after limits[0].per[0]: leave one of them out"},
-		"loose plus":   {func(s *sale.Sale) { s.Limits[0].Per = "buyer+" }, "limits[0].per[1]: \"\" is unknown: use buyer, phone, address, device or ip"},
+		"bad union":    {func(s *sale.Sale) { s.Limits[0].Per = "buyer+fax+buyer" }, "limits[0].per[1]: \"fax\" is unknown: use buyer, phone, email, address, device or ip\nlimits[0].per[2]: names buyer again, after limits[0].per[0]: leave one of them out"},
+		"loose plus":   {func(s *sale.Sale) { s.Limits[0].Per = "buyer+" }, "limits[0].per[1]: \"\" is unknown: use buyer, phone, email, address, device or ip"},
 		"missing":      {func(s *sale.Sale) { s.Missing = "maybe" }, `missing: "maybe" is unknown: use refuse or skip`},
 		"skip":         {func(s *sale.Sale) { s.Missing = sale.SkipMissing }, ""},
 		"same kind":    {func(s *sale.Sale) { s.Limits[1] = s.Limits[0] }, "limits[1]: is of the same kind as limits[0] (per, every, count and sku): keep one of them"},

@@ -172,6 +172,10 @@ func (r *reader) unknown(k *yaml.Node, path string, names []string) {
 		r.add(k.Line, at, "a file never changes the status: leave it out and use sale open, pause or close")
 		return
 	}
+	if len(k.Value) == 3 && strings.Trim(k.Value, "0123456789") == "" {
+		r.add(k.Line, path, "YAML reads the comma in a number such as 1,%s as the end of it: write the number without commas", k.Value)
+		return
+	}
 	if meant := nearest(k.Value, names); meant != "" {
 		r.add(k.Line, at, "there is no such field: did you mean %s?", meant)
 		return

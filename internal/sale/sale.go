@@ -104,7 +104,7 @@ func (m Missing) IsZero() bool { return m == "" || m == RefuseMissing }
 // window. Its ID tells kinds of limits apart.
 type Limit struct {
 	// Per is the identity that is counted, or a union of several: buyer, phone,
-	// address, device, ip.
+	// email, address, device, ip.
 	Per Identities `json:"per" yaml:"per"`
 	// Every is the window of the count: order, hour, day, week (from Monday), month
 	// or sale. order limits each order by itself: nothing is counted across orders.
@@ -133,7 +133,7 @@ type Attempt struct {
 	Sale string
 	// Buyer is the identity that every attempt must have.
 	Buyer string
-	// Identities are further ways to recognise the person: phone, address, …
+	// Identities are further ways to recognise the person: phone, email, address, …
 	// NormaliseIdentity gives the form in which they are counted.
 	Identities map[string]string
 	Region     string

@@ -29,7 +29,7 @@ type Sources struct {
 	// Query runs the query of stock_from.
 	Query func(StockFrom) (*Table, error)
 	// Keys reads keys of a shop's Redis, for stock_from and bought_from.
-	Keys func(MoveFrom) (*Moved, error)
+	Keys func(MoveFrom) (*MovedStock, error)
 }
 
 // ParseFrom is Parse for a file that may take its stock from elsewhere. The sale has the

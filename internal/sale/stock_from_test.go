@@ -177,7 +177,7 @@ func TestKeysErrorsNameTheirLine(t *testing.T) {
 		"bought_from.key: no": "line 6: bought_from.key: no",
 		"item a: no":          "line 5: item a: no",
 	} {
-		_, err := sale.ParseFrom([]byte(head+file), sale.Sources{Keys: func(sale.MoveFrom) (*sale.Moved, error) { return nil, errors.New(text) }})
+		_, err := sale.ParseFrom([]byte(head+file), sale.Sources{Keys: func(sale.MoveFrom) (*sale.MovedStock, error) { return nil, errors.New(text) }})
 		if err == nil || err.Error() != want {
 			t.Errorf("%v, want %s", err, want)
 		}

@@ -14,10 +14,12 @@ import (
 
 // Order is an order as the shop has written it.
 type Order struct {
-	OrderNo     string      `json:"order_no"`
-	Reservation string      `json:"reservation,omitempty"`
-	Buyer       string      `json:"buyer"`
-	Lines       []sale.Line `json:"lines"`
+	OrderNo     string `json:"order_no"`
+	Reservation string `json:"reservation,omitempty"`
+	// Ref is the shop's own name of the order, by which its reservation is found where Reservation is empty.
+	Ref   string      `json:"ref,omitempty"`
+	Buyer string      `json:"buyer"`
+	Lines []sale.Line `json:"lines"`
 }
 
 // Evidence has the three accounts of one sale.
@@ -80,6 +82,9 @@ func (s Sources) Collect(ctx context.Context, t *Tally) (Evidence, error) {
 		if e.Orders, err = s.Orders(ctx); err != nil {
 			return e, fmt.Errorf("reading the shop's orders: %w", err)
 		}
+	}
+	if err := e.findRefs(); err != nil {
+		return e, err
 	}
 	for i, o := range e.Orders {
 		if err := s.record(ctx, &e, o.Reservation); err != nil {

@@ -67,6 +67,8 @@ func (o *oracle) ordersAreReservations() {
 		r, known := o.Records[id]
 		more := o.Records[reservation.MoreOf(id)]
 		switch {
+		case id == "" && order.Ref != "":
+			o.complain("order %s has the ref %s, and no reservation of the sale has it: it came past the gate", order.OrderNo, order.Ref)
 		case id == "":
 			o.complain("order %s has no reservation: it came past the gate", order.OrderNo)
 		case len(o.byID[id]) > 1 && o.byID[id][0].OrderNo != order.OrderNo:

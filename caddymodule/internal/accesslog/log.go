@@ -23,8 +23,8 @@ func New(ctx caddy.Context, server *caddyhttp.Server) *Log {
 	return &Log{ctx.Logger(new(caddyhttp.App)).Named("log.access"), server}
 }
 
-// Answer is what the client got.
-type Answer struct {
+// Response is what the client got.
+type Response struct {
 	Status int
 	Header http.Header
 	Size   int // of the body
@@ -36,7 +36,7 @@ type Answer struct {
 // Write writes the line that Caddy would write for a request that PrepareRequest has prepared,
 // with the share that it stands for in the field `sampled`. A site that has no access log gets
 // its lines under http.log.access.
-func (l *Log) Write(r *http.Request, a *Answer, share Share) {
+func (l *Log) Write(r *http.Request, a *Response, share Share) {
 	level := zapcore.InfoLevel
 	if a.Status >= 500 {
 		level = zapcore.ErrorLevel

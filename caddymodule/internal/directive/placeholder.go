@@ -39,6 +39,20 @@ func BarePlaceholders(values []string) (bare []string) {
 	return bare
 }
 
+// UnderscoreHeaders returns the headers that values read by a name with an underscore, each once.
+func UnderscoreHeaders(values []string) (headers []string) {
+	for _, expr := range values {
+		for _, name := range placeholdersIn(expr) {
+			name = strings.TrimPrefix(name, "http.request.")
+			header, ok := strings.CutPrefix(name, "header.")
+			if ok && strings.Contains(header, "_") && !slices.Contains(headers, header) {
+				headers = append(headers, header)
+			}
+		}
+	}
+	return headers
+}
+
 // placeholdersIn returns the names between the braces of an expression.
 func placeholdersIn(expr string) (names []string) {
 	for {

@@ -14,10 +14,10 @@ import (
 // Refusals reads how some refusals look, and appends that to earlier lines. First come the
 // reasons; a style, a status or a body ends them. A single word of a to z and _ is taken
 // for a reason, not for a body, so that a misspelt reason is an error.
-func Refusals(into *[]refuse.Style) func(*caddyfile.Dispenser, string) error {
+func Refusals(into *[]refuse.Appearance) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		args := d.RemainingArgs() // a body may be empty
-		var style refuse.Style
+		var style refuse.Appearance
 		for len(args) > 0 && looksLikeReason(args[0]) {
 			reason := args[0]
 			if err := checkReason(d, reason, style.Reasons); err != nil {
@@ -50,7 +50,7 @@ func Refusals(into *[]refuse.Style) func(*caddyfile.Dispenser, string) error {
 }
 
 // Answer reads a status, a body or both from the arguments of an option.
-func Answer(d *caddyfile.Dispenser, option, usage string, args []string) (s refuse.Style, err error) {
+func Answer(d *caddyfile.Dispenser, option, usage string, args []string) (s refuse.Appearance, err error) {
 	if IsNumber(args[0]) {
 		status, err := strconv.Atoi(args[0])
 		if err != nil || status < 200 || status > 599 {

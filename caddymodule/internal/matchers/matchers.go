@@ -11,30 +11,82 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// Around returns the matcher sets around a handler that is being provisioned, as far as they are
-// in the routes of its server; nil: it has no server.
-func Around(ctx caddy.Context, server *caddyhttp.Server) caddyhttp.MatcherSets {
+// A Level is a list of routes in which a handler is being provisioned, or a subroute around it.
+type Level struct {
+	// Before are the routes before its own, Route is that.
+	Before caddyhttp.RouteList
+	Route  *caddyhttp.Route
+	// Handlers are those before it in its own route, as JSON.
+	Handlers []json.RawMessage
+}
+
+// Levels returns the levels of a handler that is being provisioned, from the server's routes inward, as far
+// as it is in these; nil: it has no server.
+func Levels(ctx caddy.Context, server *caddyhttp.Server) (levels []Level) {
 	if server == nil {
 		return nil
 	}
-	sets := slices.Clone(current(server.Routes))
+	lists, names := []caddyhttp.RouteList{server.Routes}, []string(nil)
 	for _, m := range ctx.Modules() {
-		if sub, ok := m.(*caddyhttp.Subroute); ok {
-			sets = append(sets, current(sub.Routes)...)
+		id := m.CaddyModule().ID
+		if id.Namespace() == "http.handlers" {
+			names = append(names, id.Name())
 		}
+		if sub, ok := m.(*caddyhttp.Subroute); ok {
+			lists = append(lists, sub.Routes)
+		}
+	}
+	for i, routes := range lists {
+		// the route whose handlers are being provisioned is the first that has them in JSON only
+		at := slices.IndexFunc(routes, func(r caddyhttp.Route) bool { return len(r.Handlers) == 0 && len(r.HandlersRaw) > 0 })
+		if at < 0 {
+			continue
+		}
+		level := Level{Before: routes[:at], Route: &routes[at]}
+		if i < len(names) {
+			level.Handlers = before(routes[at].HandlersRaw, names[i])
+		}
+		levels = append(levels, level)
+	}
+	return levels
+}
+
+// before returns the handlers before the first one with a name.
+func before(handlers []json.RawMessage, name string) []json.RawMessage {
+	at := slices.IndexFunc(handlers, func(raw json.RawMessage) bool { return HandlerName(raw) == name })
+	return handlers[:max(at, 0)]
+}
+
+// HandlerName returns the name of a handler in JSON; empty: it cannot be read, which Caddy reports.
+func HandlerName(raw json.RawMessage) string {
+	var h struct {
+		Handler string `json:"handler"`
+	}
+	if json.Unmarshal(raw, &h) != nil {
+		return ""
+	}
+	return h.Handler
+}
+
+// Around returns the matcher sets around a handler that is being provisioned, as far as they are
+// in the routes of its server; nil: it has no server.
+func Around(ctx caddy.Context, server *caddyhttp.Server) (sets caddyhttp.MatcherSets) {
+	for _, level := range Levels(ctx, server) {
+		sets = append(sets, level.Route.MatcherSets...)
 	}
 	return sets
 }
 
-// current returns the matchers of the route whose handlers are being provisioned: it is the first that has
-// its handlers in JSON only.
-func current(routes caddyhttp.RouteList) caddyhttp.MatcherSets {
-	for i := range routes {
-		if len(routes[i].Handlers) == 0 && len(routes[i].HandlersRaw) > 0 {
-			return routes[i].MatcherSets
+// Hosts returns the hosts of the routes around a handler that is being provisioned.
+func Hosts(ctx caddy.Context, server *caddyhttp.Server) (hosts []string) {
+	for _, set := range Around(ctx, server) {
+		for _, m := range set {
+			if host, ok := m.(*caddyhttp.MatchHost); ok {
+				hosts = append(hosts, *host...)
+			}
 		}
 	}
-	return nil
+	return hosts
 }
 
 // All goes through the matchers of sets, those within `not` too: the name of each, and its

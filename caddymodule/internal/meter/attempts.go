@@ -226,21 +226,21 @@ func (c *resolvedCounters) resolve(labels attemptLabels) prometheus.Counter {
 // duringWords are the purposes of a call to Redis.
 var duringWords = []string{"reserve", "settle", "watch", "reap", "probe", "rate"}
 
-// Edge counts the events of an edge.
-type Edge struct{}
+// EdgeEvents counts the events of an edge.
+type EdgeEvents struct{}
 
-func (Edge) Reserved(took time.Duration) { All().reserve.Observe(took.Seconds()) }
+func (EdgeEvents) Reserved(took time.Duration) { All().reserve.Observe(took.Seconds()) }
 
-func (Edge) RedisFailed(during string) { All().redisErrors.WithLabelValues(during).Inc() }
+func (EdgeEvents) RedisFailed(during string) { All().redisErrors.WithLabelValues(during).Inc() }
 
-func (Edge) BacklogDropped() { All().dropped.Inc() }
+func (EdgeEvents) BacklogDropped() { All().dropped.Inc() }
 
-func (Edge) SoldUnbacked() { All().unbacked.Inc() }
+func (EdgeEvents) SoldUnbacked() { All().unbacked.Inc() }
 
 // SoldOther counts an order that has other units than were reserved.
-func (Edge) SoldOther(than string) { CountAsk(than) }
+func (EdgeEvents) SoldOther(than string) { CountAsk(than) }
 
-func (Edge) NothingLeft(remembered bool) {
+func (EdgeEvents) NothingLeft(remembered bool) {
 	if remembered {
 		All().fromMemory.Inc()
 	} else {
@@ -248,13 +248,13 @@ func (Edge) NothingLeft(remembered bool) {
 	}
 }
 
-func (Edge) Fenced(change int) { All().fenced.Add(float64(change)) }
+func (EdgeEvents) Fenced(change int) { All().fenced.Add(float64(change)) }
 
-func (Edge) Lost(promises, edges, movements int64) {
+func (EdgeEvents) Lost(promises, edges, movements int64) {
 	All().fenceLost.WithLabelValues("promise").Add(float64(promises))
 	All().fenceLost.WithLabelValues("edge").Add(float64(edges))
 	All().fenceLost.WithLabelValues("movement").Add(float64(movements))
 }
 
 // Interface guard
-var _ edge.Metrics = Edge{}
+var _ edge.Metrics = EdgeEvents{}

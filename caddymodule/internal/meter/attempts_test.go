@@ -120,7 +120,7 @@ func TestCountingAttemptsAtOnce(t *testing.T) {
 
 func TestEdgeMetrics(t *testing.T) {
 	r := newRegistry(t)
-	var m edge.Metrics = Edge{}
+	var m edge.Metrics = EdgeEvents{}
 	for _, c := range []struct {
 		name, label string
 		count       func()

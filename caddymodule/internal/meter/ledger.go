@@ -81,6 +81,6 @@ func (JournalService) DrainFailed(where string) { All().ledger.failures.WithLabe
 
 // Interface guards
 var (
-	_ ledger.KeepMetrics  = JournalService{}
+	_ ledger.TrimMetrics  = JournalService{}
 	_ ledger.DrainMetrics = JournalService{}
 )

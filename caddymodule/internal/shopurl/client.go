@@ -10,6 +10,14 @@ import (
 // closes as a question is sent fails it.
 const idleTimeout = 4 * time.Second
 
+// Repeatable lets net/http ask again where the server closes an idle connection just when the question
+// arrives: a question changes nothing. The entry that says so is not sent.
+func Repeatable(question *http.Request) {
+	if question.Header["Idempotency-Key"] == nil {
+		question.Header["Idempotency-Key"] = []string{}
+	}
+}
+
 // NewClient returns a client with connections of its own, one for each concurrent question: a
 // shop that hangs takes no connections from others. It follows no redirect: only the
 // configured URL is trusted. maxHeader bounds the header of an answer, in bytes.

@@ -1,5 +1,5 @@
-// Package shopurl makes the URLs at which a shop is asked about one order, and the client that
-// asks.
+// Package shopurl makes the URLs and bodies with which a shop is asked about one order, and the client
+// that asks.
 package shopurl
 
 import (
@@ -13,20 +13,20 @@ import (
 
 // URL is a URL with placeholders in its path or query.
 type URL struct {
-	parts []part
+	parts []piece
 	// Host is the host of the URL, for the log.
 	Host string
 }
 
-// part is literal text or a placeholder.
-type part struct {
+// piece is literal text or a placeholder.
+type piece struct {
 	text  string
 	name  string // "ref"; "": text
 	query bool   // it stands behind the question mark
 }
 
-// Values returns the value of a placeholder; empty: there is none.
-type Values func(name string) string
+// Lookup returns the value of a placeholder; empty: there is none.
+type Lookup func(name string) string
 
 // Compile reads a URL of what, such as "the probe". The placeholders that has says yes to are
 // filled in for each order, others at once: {env.SHOP}. All other braces are errors. Its
@@ -45,11 +45,11 @@ func Compile(what, text string, has func(name string) bool, there string) (*URL,
 			return nil, fmt.Errorf("the URL of %s has a brace that is no placeholder: there are %s and those that are known when the configuration loads, such as {env.SHOP}", what, there)
 		}
 		if at > 0 {
-			u.parts = append(u.parts, part{text: rest[:at]})
+			u.parts = append(u.parts, piece{text: rest[:at]})
 		}
 		query = query || strings.Contains(rest[:at], "?")
 		if name != "" {
-			u.parts = append(u.parts, part{name: name, query: query})
+			u.parts = append(u.parts, piece{name: name, query: query})
 			at += len(name) + len("{}")
 		}
 		rest = rest[at:]
@@ -82,7 +82,7 @@ func (u *URL) check(what string) error {
 
 // Has reports whether the URL has a placeholder.
 func (u *URL) Has(name string) bool {
-	return slices.ContainsFunc(u.parts, func(p part) bool { return p.name == name })
+	return slices.ContainsFunc(u.parts, func(p piece) bool { return p.name == name })
 }
 
 // Names calls yield for each placeholder in the URL.
@@ -96,13 +96,13 @@ func (u *URL) Names(yield func(string) bool) {
 
 // HasAny reports whether the URL has any placeholder.
 func (u *URL) HasAny() bool {
-	return slices.ContainsFunc(u.parts, func(p part) bool { return p.name != "" })
+	return slices.ContainsFunc(u.parts, func(p piece) bool { return p.name != "" })
 }
 
 // Fill makes the URL for one order; false: there is none for it. A value in the path must be
 // one segment for every server that may read it, escaped or not, so that a buyer who chooses
 // a ref does not choose the route that is asked.
-func (u *URL) Fill(values Values) (string, bool) {
+func (u *URL) Fill(values Lookup) (string, bool) {
 	var b strings.Builder
 	for _, p := range u.parts {
 		if p.name == "" {

@@ -28,5 +28,20 @@ func PlainText(text string, most int) string {
 	return text[:min(len(text), most)]
 }
 
-// LocalTime formats a time for operators, in the time zone of this process.
-func LocalTime(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -0700") }
+// clockTime is how operators read times: with the offset of the zone.
+const clockTime = "2006-01-02 15:04:05 -0700"
+
+// LocalTime formats a time for operators that is not one of a sale, in the time zone of this process.
+func LocalTime(t time.Time) string { return t.Local().Format(clockTime) }
+
+// SaleTime formats a time of a sale in the sale's time zone; without one, in UTC.
+func SaleTime(t time.Time, zone string) string { return t.In(SaleZone(zone)).Format(clockTime) }
+
+// SaleZone returns a sale's time zone by its name; "" and what this machine does not know: UTC.
+func SaleZone(name string) *time.Location {
+	zone, err := time.LoadLocation(name)
+	if err != nil {
+		return time.UTC
+	}
+	return zone
+}

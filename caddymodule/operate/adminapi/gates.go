@@ -41,7 +41,7 @@ type TryAnswer struct {
 	// does not know to be gone, are checked when a gate reserves.
 	Passes bool `json:"passes"`
 	// Refusal is the answer if they do not.
-	Refusal *refuse.Problem `json:"refusal,omitempty"`
+	Refusal *refuse.ProblemDocument `json:"refusal,omitempty"`
 	// What was read, as far as it could be read.
 	Buyer      string            `json:"buyer,omitempty"`
 	Identities map[string]string `json:"identities,omitempty"`

@@ -13,6 +13,7 @@ type SaleSummary struct {
 	Status   sale.Status `json:"status"`
 	StartsAt time.Time   `json:"starts_at,omitzero"`
 	EndsAt   time.Time   `json:"ends_at,omitzero"`
+	Timezone string      `json:"timezone,omitempty"`
 	Balanced bool        `json:"balanced"`
 }
 
@@ -91,4 +92,6 @@ type StockChanged struct {
 	Region string `json:"region,omitempty"`
 	Delta  int64  `json:"delta"`
 	Stock  int64  `json:"stock"`
+	// Warnings say what is likely to be a mistake, although it was done.
+	Warnings []string `json:"warnings,omitempty"`
 }

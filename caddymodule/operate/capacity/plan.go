@@ -7,14 +7,14 @@ import (
 
 // Plan is what a sale needs, and why.
 type Plan struct {
-	Sale  Sale   `json:"sale"`
-	Needs Needs  `json:"needs"`
-	Steps []Step `json:"steps"`
-	Rates []Rate `json:"rates"`
+	Sale  Sale         `json:"sale"`
+	Needs Requirements `json:"needs"`
+	Steps []Step       `json:"steps"`
+	Rates []Cost       `json:"rates"`
 }
 
-// Needs are the results.
-type Needs struct {
+// Requirements are the results.
+type Requirements struct {
 	Edges          int64   `json:"edges"`
 	Cores          float64 `json:"cores"`           // of all edges without the spare ones
 	EdgeMemory     float64 `json:"edge_memory_gib"` // of each edge

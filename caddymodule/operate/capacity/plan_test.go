@@ -32,7 +32,7 @@ const given = " --refusal-us 10 --order-us 100 --full-handshake-us 400 --resumed
 
 // TestPlan compares plans with what was worked out by hand.
 func TestPlan(t *testing.T) {
-	for args, want := range map[string]capacity.Needs{
+	for args, want := range map[string]capacity.Requirements{
 		// 800,000 × 400 µs + 200,000 × 200 µs + 1,990,000 × 10 µs + 10,000 × 100 µs = 320 + 40 + 19.9 + 1 = 380.9
 		// core-seconds in 10 s at 0.5 busy: 76.18 cores, 10 edges with 8 and a spare one; 100,000 connections
 		// of 64 KiB each

@@ -5,8 +5,8 @@ import (
 	"math"
 )
 
-// Rate is what something costs.
-type Rate struct {
+// Cost is what something costs.
+type Cost struct {
 	Flag   string  `json:"flag"`
 	Value  float64 `json:"value"`
 	Unit   string  `json:"unit"`
@@ -68,10 +68,10 @@ var table = []measured{
 
 // ratesFor returns the rates for a protocol. given replaces those of the table; a rate that the
 // plan has no use for is an error.
-func ratesFor(p protocol, given map[string]float64) (rates []Rate, err error) {
+func ratesFor(p protocol, given map[string]float64) (rates []Cost, err error) {
 	left := len(given)
 	for _, m := range table {
-		r := Rate{m.flag, [...]float64{m.plain, m.h1, m.h2}[p], m.unit, m.source[p]}
+		r := Cost{m.flag, [...]float64{m.plain, m.h1, m.h2}[p], m.unit, m.source[p]}
 		value, ok := given[m.flag]
 		if ok {
 			left--

@@ -4,11 +4,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/operate/operator"
 	"github.com/stockgate/stockgate/internal/store/journal"
 )
 
-// maxActions is how many actions the log of the page has.
-const maxActions = 50
+const (
+	// maxActions is how many actions the log of the page has.
+	maxActions = 50
+	// unnamed is who did what older edges have written without a name.
+	unnamed = "admin API"
+)
 
 // action is something that an operator did, as the journal tells it. Settled holds of the
 // same minute are one action.
@@ -36,11 +41,17 @@ func (a *actions) add(m *journal.Movement) {
 			did.Units += l.Units
 		}
 	case "confirmed", "released", "returned":
-		who, ok := strings.CutPrefix(m.Cause, "operator")
-		if !ok {
+		cause := m.Cause
+		if m.Kind == "returned" { // the id of the return stands before
+			_, cause, _ = strings.Cut(cause, " ")
+		}
+		who, named := strings.CutPrefix(cause, operator.Cause+":")
+		if !named && cause != operator.Cause {
 			return
 		}
-		did.Who = strings.TrimPrefix(who, ":")
+		if did.Who = who; !named {
+			did.Who = unnamed
+		}
 		for _, l := range m.Lines {
 			did.Units += l.Units
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/store/record"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // Each act does what the admin API does, and the journal names the user.

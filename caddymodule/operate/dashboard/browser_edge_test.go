@@ -15,8 +15,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/test/redistest"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // edgeProcess is a Caddy of its own with a gate and a dashboard, because the browser must see

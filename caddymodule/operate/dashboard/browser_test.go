@@ -17,9 +17,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/test/chromium"
 	"github.com/stockgate/stockgate/internal/test/redistest"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // waiting polls until a condition is true.
@@ -112,6 +112,7 @@ func TestBrowserDashboard(t *testing.T) {
 	chromium.Eval[any](b, `window.same = 'page'`)
 	e.ask("PUT", "sales/flash", browserSale)
 	b.Until(`document.querySelector('#title').textContent === 'flash' && document.querySelector('#state').textContent === 'draft, not open'`)
+	b.Until(`location.search === '?sale=flash'`) // and still when the page is loaded again
 
 	byKeyboard(t, b, "open")
 	b.Until(`document.querySelector('#state').textContent === 'on sale'`)
@@ -160,7 +161,7 @@ func TestBrowserDashboard(t *testing.T) {
 	b.Until(`!document.body.classList.contains('stale') && document.querySelector('#age').textContent.startsWith('live') && window.same === 'page'`)
 
 	redis.Stop()
-	b.Until(`document.body.classList.contains('stale') && document.querySelector('#alarms').textContent.includes('redis') && document.querySelector('#vitals').textContent.includes('not selling')`)
+	b.Until(`document.body.classList.contains('stale') && document.querySelector('#alarms').textContent.includes('redis') && document.querySelector('#vitals').textContent.includes('not selling') && document.querySelector('#state').textContent === 'open, but this edge does not sell'`)
 	accessible(t, b, "without Redis")
 	shots(t, b, "redis-gone")
 }
@@ -237,6 +238,10 @@ func TestBrowserReadOnly(t *testing.T) {
 	if status := chromium.Eval[int](b, `fetch('acts/sales/flash/open', {method: 'POST', headers: {'Content-Type': 'application/json'}, body: '{}'}).then((r) => r.status)`); status != 405 {
 		t.Errorf("an act: %d", status)
 	}
+	b.Open("http://" + e.pages + "/wall/?sale=gone") // such as the address that the page had
+	b.Until(`document.querySelector('#empty a')?.textContent === 'Show the first sale'`)
+	chromium.Eval[any](b, `document.querySelector('#empty a').click()`)
+	b.Until(`location.search === '?sale=flash' && document.querySelector('#title').textContent === 'flash'`)
 }
 
 // What a gate in shadow would have refused is on the page: by reason, and whether the shop sold
@@ -303,6 +308,27 @@ for (const ms of process.argv.slice(1)) console.log(span(Number(ms)))`
 		if want := wants[2*i+1]; text != want {
 			t.Errorf("%s ms are %q, want %q", wants[2*i], text, want)
 		}
+	}
+}
+
+// Times are told in the time zone of the sale, wherever the browser is, and say so.
+func TestBrowserZones(t *testing.T) {
+	const program = `globalThis.navigator ??= { language: 'en' }
+const { clock, moment, tellIn, tick, zone } = await import('./web/src/format.js')
+const at = Date.UTC(2026, 10, 10, 16, 30, 5)
+console.log(zone(), clock(at), tick(at))
+for (const name of ['Asia/Shanghai', 'America/New_York', 'No/Where']) { tellIn(name); console.log(zone(), clock(at), tick(at)) }
+tellIn('Asia/Shanghai')
+console.log(moment(at, at + 3600_000)); console.log(moment(at, at - 3600_000))
+tellIn('UTC')
+console.log(moment(at, at - 3600_000))`
+	node := exec.Command("node", "--input-type=module", "-e", program)
+	node.Env = append(os.Environ(), "TZ=Europe/Berlin")
+	out, err := node.CombinedOutput()
+	want := "UTC 16:30:05 UTC 16:30:05\nAsia/Shanghai 00:30:05 GMT+8 00:30:05\nAmerica/New_York 11:30:05 EST 11:30:05\nUTC 16:30:05 UTC 16:30:05\n" +
+		"00:30:05 GMT+8\nNov 11, 00:30 GMT+8\n16:30:05 UTC\n"
+	if err != nil || string(out) != want {
+		t.Errorf("%v\n%s, want\n%s", err, out, want)
 	}
 }
 

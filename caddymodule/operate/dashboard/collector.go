@@ -1,8 +1,10 @@
 package dashboard
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -134,33 +136,50 @@ func (c *collector) wake(order []*edge.Listing) {
 	c.tick = make(chan struct{})
 }
 
-// listings returns the sales, those that sell first, then those that will, then those that
-// ended last.
+// listings returns the sales in the order of the page.
 func (c *collector) listings() []*edge.Listing {
-	var all []*edge.Listing
+	var all []placed
 	for l := range c.runtime.Catalogue().All {
-		all = append(all, l)
+		all = append(all, placed{l, rank(l, l.Now())})
 	}
-	slices.SortStableFunc(all, func(a, b *edge.Listing) int {
-		if by := rank(a) - rank(b); by != 0 {
-			return by
-		}
-		if rank(a) == 2 {
-			return b.Sale.EndsAt.Compare(a.Sale.EndsAt)
-		}
-		return a.Sale.StartsAt.Compare(b.Sale.StartsAt)
-	})
-	return all
+	slices.SortFunc(all, compare)
+	listings := make([]*edge.Listing, len(all))
+	for i := range all {
+		listings[i] = all[i].Listing
+	}
+	return listings
 }
 
-func rank(l *edge.Listing) int {
-	switch now := l.Now(); {
-	case l.Status == sale.Closed || !now.Before(l.Sale.EndsAt):
-		return 2
-	case l.Status != sale.Draft && !now.Before(l.Sale.StartsAt):
-		return 0
+// placed is a sale, and whether it sells, will sell or has ended.
+type placed struct {
+	*edge.Listing
+	rank int
+}
+
+// compare orders sales: those that sell, then those that will, then those that ended last. The id decides
+// between sales at the same time, so that the first one stays the first.
+func compare(a, b placed) int {
+	when := a.Sale.StartsAt.Compare(b.Sale.StartsAt)
+	if a.rank == ended {
+		when = b.Sale.EndsAt.Compare(a.Sale.EndsAt)
 	}
-	return 1
+	return cmp.Or(a.rank-b.rank, when, strings.Compare(a.Sale.ID, b.Sale.ID))
+}
+
+const (
+	sells = iota
+	willSell
+	ended
+)
+
+func rank(l *edge.Listing, now time.Time) int {
+	switch {
+	case l.Status == sale.Closed || !now.Before(l.Sale.EndsAt):
+		return ended
+	case l.Status != sale.Draft && !now.Before(l.Sale.StartsAt):
+		return sells
+	}
+	return willSell
 }
 
 // eager reports whether a sale is read at every tick: it sells, or there are viewers. Viewers who
@@ -168,7 +187,7 @@ func rank(l *edge.Listing) int {
 func (c *collector) eager(l *edge.Listing, first bool) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return rank(l) == 0 || c.viewed[l.Sale.ID] > 0 || first && c.viewed[""] > 0
+	return rank(l, l.Now()) == sells || c.viewed[l.Sale.ID] > 0 || first && c.viewed[""] > 0
 }
 
 // reader returns the reader of a sale, and makes it.

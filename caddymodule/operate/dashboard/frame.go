@@ -58,6 +58,7 @@ type saleFrame struct {
 	saleSummary
 	StartsAt   int64      `json:"starts_at"` // ms
 	EndsAt     int64      `json:"ends_at"`
+	Timezone   string     `json:"timezone"`       // of the sale: the page tells all times in it
 	SaleNow    int64      `json:"sale_now"`       // Redis's time
 	ReadAt     int64      `json:"read_at"`        // when Redis last told the stock, by Now; 0: never
 	Items      int        `json:"items"`          // cells
@@ -171,8 +172,11 @@ func (c *collector) compose(id string) *frame {
 	return f
 }
 
+// onSale is the state of a sale that edges sell.
+const onSale = "on_sale"
+
 func summaryOf(l *edge.Listing) saleSummary {
-	state := "on_sale"
+	state := onSale
 	now := l.Now()
 	switch {
 	case l.Lost():
@@ -196,7 +200,7 @@ func (s *saleReader) frame(l *edge.Listing) *saleFrame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	f := &saleFrame{
-		saleSummary: summaryOf(l), StartsAt: l.Sale.StartsAt.UnixMilli(), EndsAt: l.Sale.EndsAt.UnixMilli(), SaleNow: l.Now().UnixMilli(),
+		saleSummary: summaryOf(l), StartsAt: l.Sale.StartsAt.UnixMilli(), EndsAt: l.Sale.EndsAt.UnixMilli(), Timezone: cmp.Or(l.Sale.Timezone, "UTC"), SaleNow: l.Now().UnixMilli(),
 		Items: len(s.items), Balanced: len(s.odd) == 0, Log: slices.Clone(s.log.list), Movers: s.movers(),
 		Stock: [5]int64{s.sum.Stock, s.sum.Available, s.sum.Held, s.sum.InDoubt, s.sum.Confirmed},
 	}
@@ -205,16 +209,23 @@ func (s *saleReader) frame(l *edge.Listing) *saleFrame {
 		f.ReadAt = s.read.UnixMilli()
 	}
 	f.Pace = s.pace()
-	if f.Pace > 0 && s.sum.Available > 0 {
-		left := float64(s.sum.Available) / f.Pace
-		f.SellsOutIn = &left
-	}
+	f.SellsOutIn = s.lasts(f.State, f.Pace)
 	f.SoldOutAt = s.soldOutAt()
 	f.Lead = s.head.Lead.Seconds()
 	if q := s.line; q != nil {
 		f.Line = &lineFrame{q.Waiting, q.AtShop, q.Oldest.Milliseconds(), q.Pace, q.Paused || q.HeldUp > 0, q.Skipped}
 	}
 	return f
+}
+
+// lasts returns for how many seconds the stock lasts at a pace; nil: the sale does not sell, and how it sold
+// before says nothing of what comes, or nothing is taken.
+func (s *saleReader) lasts(state string, pace float64) *float64 {
+	if state != onSale || pace <= 0 || s.sum.Available <= 0 {
+		return nil
+	}
+	left := float64(s.sum.Available) / pace
+	return &left
 }
 
 // pace returns how many units a second buyers have taken lately.

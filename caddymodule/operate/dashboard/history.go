@@ -28,20 +28,20 @@ var tiers = [...]struct {
 	{time.Minute, 1440},
 }
 
-// history has the points of a sale: ten minutes by the second, two hours by ten seconds, a day
+// points has the points of a sale: ten minutes by the second, two hours by ten seconds, a day
 // by the minute.
-type history struct {
+type points struct {
 	tiers [len(tiers)][]point
 }
 
 // due reports whether a point is missing at a moment.
-func (h *history) due(at int64) bool {
+func (h *points) due(at int64) bool {
 	newest := h.tiers[0]
 	return len(newest) == 0 || at-newest[len(newest)-1].at >= tiers[0].every.Milliseconds()*9/10
 }
 
 // add adds a point, and thins out older ones.
-func (h *history) add(p point) {
+func (h *points) add(p point) {
 	for i := range h.tiers {
 		points := h.tiers[i]
 		if n := len(points); n > 0 && i > 0 && p.at-points[n-1].at < tiers[i].every.Milliseconds() {
@@ -59,7 +59,7 @@ func (h *history) add(p point) {
 
 // mean returns p with the mean rates of the points of the first tier since the last point of
 // tier i. Stock is what it is at the moment.
-func (h *history) mean(i int, p point) point {
+func (h *points) mean(i int, p point) point {
 	since := int64(math.MinInt64)
 	if n := len(h.tiers[i]); n > 0 {
 		since = h.tiers[i][n-1].at
@@ -82,7 +82,7 @@ func (h *history) mean(i int, p point) point {
 }
 
 // all returns the points, the oldest first: the finer ones where there are some.
-func (h *history) all() []point {
+func (h *points) all() []point {
 	var out []point
 	until := int64(math.MaxInt64)
 	for i := range h.tiers {
@@ -104,7 +104,7 @@ func (h *history) all() []point {
 
 // before returns the newest point that is at least so old, of the last ten minutes; false:
 // there is none.
-func (h *history) before(at int64) (point, bool) {
+func (h *points) before(at int64) (point, bool) {
 	first := h.tiers[0]
 	for j := len(first) - 1; j >= 0; j-- {
 		if first[j].at <= at {

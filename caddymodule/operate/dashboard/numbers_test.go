@@ -32,7 +32,7 @@ func TestQuantile(t *testing.T) {
 // An hour of history is thinned, not dropped; ten minutes are there by the second. Rates are
 // means, stock is what it was.
 func TestHistory(t *testing.T) {
-	var h history
+	var h points
 	const hours = 3 * 3600
 	for second := range hours {
 		p := point{at: int64(second) * 1000}

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"testing"
 
+	"github.com/stockgate/stockgate/internal/store/journal"
 	"github.com/stockgate/stockgate/internal/store/record"
 )
 
@@ -34,6 +35,54 @@ func TestPace(t *testing.T) {
 		}
 		if got := int(s.items["plain"].score); got != int(test.pace*paceOver.Seconds()) {
 			t.Errorf("%s: the item has moved by %d units", name, got)
+		}
+	}
+}
+
+// How long the stock lasts is known only of a sale that sells.
+func TestStockLasts(t *testing.T) {
+	s := newSaleReader("double11")
+	s.items = map[string]*item{}
+	s.put("plain", record.Cell{Stock: 100, Available: 50, Confirmed: 50}, false)
+	if left := s.lasts(onSale, 5); left == nil || *left != 10 {
+		t.Errorf("on sale: %v", left)
+	}
+	for _, state := range []string{"paused", "closed", "ended", "draft", "not_started", "lost"} {
+		if left := s.lasts(state, 5); left != nil {
+			t.Errorf("%s: the stock lasts %v s", state, *left)
+		}
+	}
+	if left := s.lasts(onSale, 0); left != nil {
+		t.Errorf("nothing is taken: %v s", *left)
+	}
+	s.put("plain", record.Cell{Stock: 100, Confirmed: 100}, false)
+	if left := s.lasts(onSale, 5); left != nil {
+		t.Errorf("nothing is left: %v s", *left)
+	}
+}
+
+// The log names who did what.
+func TestActionsNameWho(t *testing.T) {
+	for _, test := range []struct{ kind, cause, who string }{
+		{"confirmed", "operator:ann", "ann"},
+		{"released", "operator:ann@unix", "ann@unix"},
+		{"confirmed", "operator", unnamed},
+		{"returned", "back1 operator:ann@unix", "ann@unix"},
+		{"returned", "operator operator", unnamed},
+		{"paused", "ann@unix", "ann@unix"},
+		{"adjusted", "ann@unix", "ann@unix"},
+		{"confirmed", "status_201", ""},
+		{"confirmed", "operators", ""},
+		{"returned", "operator api", ""},
+	} {
+		var a actions
+		a.add(&journal.Movement{Kind: test.kind, Cause: test.cause, Lines: []record.CellUnits{{Cell: "plain", Units: 1}}})
+		who := ""
+		if len(a.list) > 0 {
+			who = a.list[0].Who
+		}
+		if who != test.who {
+			t.Errorf("%s by %q: %q, want %q", test.kind, test.cause, who, test.who)
 		}
 	}
 }

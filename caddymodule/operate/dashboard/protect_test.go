@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/internal/test/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 )
 
 // A dashboard without authentication before it is not provisioned, unless it says that it is

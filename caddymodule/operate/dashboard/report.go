@@ -128,6 +128,7 @@ func collectReport(ctx context.Context, a *app.App, d *edgeruntime.Runtime, id s
 	for _, c := range stock.Items {
 		r.Stock.Add(c)
 	}
+	r.Zone = adminapi.SaleZone(stock.Timezone)
 	r.Status, r.StartsAt, r.EndsAt, r.Balanced, r.Unbacked, r.Made = string(stock.Status), stock.StartsAt, stock.EndsAt, stock.Balanced, stock.Unbacked, time.Now()
 	r.Ledger, r.LedgerAgrees = ledgerSays(ctx, a, id, head)
 	shadow, err := d.Store.Shadow(ctx, id)

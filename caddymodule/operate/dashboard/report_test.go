@@ -1,6 +1,8 @@
 package dashboard_test
 
 import (
+	"fmt"
+	"html"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -9,8 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 )
 
 // The report says what happened, from the page, the admin endpoint and the command alike, and
@@ -71,5 +73,26 @@ func TestReport(t *testing.T) {
 		if a := s.Get("/open/report?sale=" + path); a.Status != status {
 			t.Errorf("%q: %d %s", path, a.Status, a.Body)
 		}
+	}
+}
+
+// The report and the page tell times in the time zone of the sale, or in UTC.
+func TestReportAndPageTellTheZone(t *testing.T) {
+	_, app := sitetest.Redis(t)
+	s := sitetest.Open(t, nil)
+	s.Gates = []any{at("/open", page(object{"unprotected": true}))}
+	s.Load(app)
+	const file = "id: %s\nstarts_at: 2020-11-11T00:00:00+08:00\nends_at: 2090-11-12T00:00:00+08:00\n%sitems:\n  - {sku: plain, stock: 1}\n"
+	for id, c := range map[string]struct{ line, zone, window string }{
+		"zoned":   {"timezone: Asia/Shanghai\n", "Asia/Shanghai", "2020-11-11 00:00:00 +0800 to 2090-11-12 00:00:00 +0800 (Asia/Shanghai)"},
+		"unzoned": {"", "UTC", "2020-11-10 16:00:00 +0000 to 2090-11-11 16:00:00 +0000 (UTC)"},
+	} {
+		sitetest.Do[any](s, "PUT", "/stockgate/sales/"+id, fmt.Sprintf(file, id, c.line))
+		made := regexp.MustCompile(` · made \d{4}-\d\d-\d\d \d\d:\d\d:\d\d \` + c.window[20:25] + `<`)
+		a := s.Get("/open/report?sale=" + id)
+		if text := html.UnescapeString(a.Body); a.Status != http.StatusOK || !strings.Contains(text, c.window) || !made.MatchString(text) {
+			t.Errorf("%s: the report does not say %s: %s", id, c.window, a.Body)
+		}
+		until(t, listen(t, s, "/open/events?sale="+id), "the zone is "+c.zone, func(n news) bool { return n.Sale.ID == id && n.Sale.Timezone == c.zone })
 	}
 }

@@ -80,7 +80,7 @@ type saleReader struct {
 	head    journal.Head
 	over    *reservation.Overview
 	line    *queue.State // nil: the sale has no queue
-	history history
+	history points
 	log     actions
 	recent  map[string]*item // those that moved lately
 }

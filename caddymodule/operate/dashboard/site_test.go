@@ -12,7 +12,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/stockgate/stockgate/caddymodule/command"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 )
 
 func init() { sitetest.BeCaddy() }
@@ -75,6 +75,7 @@ func post(s *sitetest.Site, path, body string, header map[string]string) sitetes
 type news struct {
 	Sale struct {
 		ID, State string
+		Timezone  string
 		Stock     [5]int64
 		Movers    []struct{ SKU string }
 		Line      *struct {

@@ -12,9 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/store/queue"
 	"github.com/stockgate/stockgate/internal/test/redistest"
-	"github.com/stockgate/stockgate/internal/test/sitetest"
 	"github.com/stockgate/stockgate/lua"
 )
 

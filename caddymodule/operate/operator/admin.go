@@ -52,6 +52,7 @@ const (
 // POST | `/stockgate/sales/{id}/reconcile` | what differs between Redis, the journal, the ledger and, with `{"orders","as_of"}` or `{"probe"}`, the shop; `{"repair":true}` puts it right
 // GET | `/stockgate/holds` | the same of all sales
 // POST | `/stockgate/sales/{id}/holds/confirm`, `release` | resolves many: `{"state","cause","older","all","force","dry_run","after"}`, or `{"names"}` of reservations or refs to confirm; up to 500, `next` says where to go on
+// POST | `/stockgate/sales/{id}/returns` | units of up to 500 orders come back: `{"returns":[{"name","id","lines","restock"}],"dry_run"}`; the same again changes nothing
 // GET | `/stockgate/sales/{id}/journal` | where the sale's journal begins and ends, and how far its followers are
 // GET | `/stockgate/sales/{id}/journal/movements` | up to `?limit=` movements `?after=` a number, of the journal and where it has ended of the ledger; `?epoch=`; `?wait=` up to 60 seconds for the next one
 // GET | `/stockgate/journals` | the journals of all sales
@@ -108,6 +109,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"GET /stockgate/holds", (*operator).listHolds},
 		{"POST /stockgate/sales/{id}/holds/confirm", (*operator).confirmHolds},
 		{"POST /stockgate/sales/{id}/holds/release", (*operator).releaseHolds},
+		{"POST /stockgate/sales/{id}/returns", (*operator).giveBackMany},
 		{"GET /stockgate/sales/{id}/journal", (*operator).showJournal},
 		{"GET /stockgate/sales/{id}/journal/movements", (*operator).readMovements},
 		{"GET /stockgate/journals", (*operator).listJournals},

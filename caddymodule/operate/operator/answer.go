@@ -3,6 +3,7 @@ package operator
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"strconv"
 
@@ -33,5 +34,27 @@ func write(w http.ResponseWriter, status int, answer any) error {
 // refuse answers with an error and logs it, as Caddy does with errors of its own endpoints.
 func refuse(w http.ResponseWriter, e caddy.APIError) error {
 	caddy.Log().Named("admin.api.stockgate").Error("request error", zap.Error(e), zap.Int("status_code", e.HTTPStatus))
-	return write(w, e.HTTPStatus, e)
+	return write(w, e.HTTPStatus, refusal{e, changesOf(e.Err)})
+}
+
+// refusal is the answer to a request that is refused.
+type refusal struct {
+	caddy.APIError
+	// Changes are what a dry run would have changed.
+	Changes []string `json:"changes,omitempty"`
+}
+
+// refusedChange is why a dry run would be refused, and what it would have changed.
+type refusedChange struct {
+	error
+	changes []string
+}
+
+func (e *refusedChange) Unwrap() error { return e.error }
+
+func changesOf(err error) []string {
+	if refused, ok := errors.AsType[*refusedChange](err); ok {
+		return refused.changes
+	}
+	return nil
 }

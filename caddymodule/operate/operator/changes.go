@@ -9,12 +9,13 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 )
 
-// operatorCause is the cause of what the admin endpoint settles. Its clients are not
-// authenticated, so the journal does not name them.
-const operatorCause = "operator"
+// Cause begins the cause of what operators settle. Behind a colon follows who it was: a user whom a
+// page has authenticated, or name@address as the caller of the admin API says.
+const Cause = "operator"
 
 // changes are the routes that Changes serves.
 var changes = []string{
@@ -57,9 +58,9 @@ func WithUser(r *http.Request, user string) *http.Request {
 // causeOf returns the cause of the reservations that a request settles.
 func causeOf(r *http.Request) string {
 	if user, ok := r.Context().Value(userKey{}).(string); ok {
-		return operatorCause + ":" + user
+		return Cause + ":" + user
 	}
-	return operatorCause
+	return Cause + ":" + request.By(r)
 }
 
 // userHandler serves a route of the admin endpoint to a user.

@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -24,14 +25,14 @@ func (d *doctor) gates() {
 		d.Add(adminapi.LevelWarning, "gate", "the configuration has no gate: nothing is sold here; put `stockgate` before the shop's order route")
 		return
 	}
-	plans := make(map[*caddyhttp.Server]*fast.Plan)
+	plans := make(map[*caddyhttp.Server]*fast.RoutePlan)
 	for _, g := range all {
 		if g.Server() != nil && plans[g.Server()] == nil {
 			plans[g.Server()] = fast.Compile(g.Server())
 		}
 	}
 	for _, g := range all {
-		d.gate(g, plans[g.Server()])
+		d.gate(g, plans[g.Server()], all)
 	}
 	d.listeners(all)
 	for _, finding := range d.app.ChosenAddresses() {
@@ -39,8 +40,9 @@ func (d *doctor) gates() {
 	}
 }
 
-// gate examines one gate. plan is that of its server; nil: the gate has no server.
-func (d *doctor) gate(g *gate.Judge, plan *fast.Plan) {
+// gate examines one gate. plan is that of its server; nil: the gate has no server. all are the gates of the
+// configuration.
+func (d *doctor) gate(g *gate.Judge, plan *fast.RoutePlan, all []*gate.Judge) {
 	name := g.Title()
 	if plan != nil {
 		if isBare, seen := plan.IsBare(g); isBare {
@@ -49,14 +51,34 @@ func (d *doctor) gate(g *gate.Judge, plan *fast.Plan) {
 			d.Add(adminapi.LevelOK, "guard", "%s has a stockgate_guard before it", name)
 		}
 	}
-	for _, warning := range g.Guarded().Avoidable {
+	for _, warning := range g.Guarded().Warnings {
 		d.Add(adminapi.LevelWarning, "guard", "%s: %s", name, warning)
 	}
+	for _, warning := range g.Bypasses() {
+		d.Add(adminapi.LevelWarning, "gate", "%s", warning)
+	}
 	if reads := g.LacksAuthentication(); reads != "" {
-		d.Add(adminapi.LevelWarning, "buyer", "%s reads %s, which is always empty, because its server has no authentication: add one before the gate, such as basic_auth, or read the buyer elsewhere", name, reads)
+		d.Add(adminapi.LevelWarning, "buyer", "%s reads %s, which is always empty, because no authentication comes before the gate: add one there, such as basic_auth, or read the buyer elsewhere", name, reads)
 	}
 	for _, risk := range g.LineRisks() {
 		d.Add(adminapi.LevelWarning, "lines", "%s: %s", name, risk)
+	}
+	for _, risk := range g.ValueRisks() {
+		d.Add(adminapi.LevelWarning, "values", "%s: %s", name, risk)
+	}
+	for _, risk := range g.BuyerRisks() {
+		d.Add(adminapi.LevelWarning, "buyer", "%s: %s", name, risk)
+	}
+	for _, risk := range g.IdentityRisks() {
+		d.Add(adminapi.LevelWarning, "identities", "%s: %s", name, risk)
+	}
+	if sells := g.Gate(); sells != nil {
+		for _, risk := range sells.OutcomeRisks() {
+			d.Add(adminapi.LevelWarning, "outcome", "%s: %s", name, risk)
+		}
+		for _, risk := range sells.CartRisks(all) {
+			d.Add(adminapi.LevelWarning, "lookup", "%s: %s", name, risk)
+		}
 	}
 	if sells := g.Gate(); sells != nil && sells.SharesQueue() != "" {
 		d.Add(adminapi.LevelWarning, "queue", "%s %s", name, sells.SharesQueue())
@@ -71,6 +93,9 @@ func (d *doctor) gate(g *gate.Judge, plan *fast.Plan) {
 	d.shadow(g, name)
 	if sells := g.Gate(); sells != nil && !sells.Shadow {
 		d.Add(adminapi.LevelOK, "probe", "%s %s", name, whatOfDoubt(sells))
+		if sells.Outcome == "backend" && !d.app.IsSettled() {
+			d.Add(adminapi.LevelWarning, "outcome", "%s leaves it to the shop to confirm what it holds, and this edge has neither stockgate_api nor stockgate_resolve: unless another edge has, no order is ever confirmed, and each hold expires; add `stockgate_api`", name)
+		}
 	}
 	if !d.app.CountsRatesApart() && slices.ContainsFunc(g.Rates, ratelimit.Rate.Grows) {
 		d.Add(adminapi.LevelWarning, "rate_redis", "%s has a shared rate with keys that clients choose, and each takes 200 bytes of the redis that holds the stock: give the rates a redis of their own with `rate_redis`", name)
@@ -90,6 +115,17 @@ func (d *doctor) gate(g *gate.Judge, plan *fast.Plan) {
 		d.Add(adminapi.LevelWarning, "fast_refusals", "%s asks for fast refusals and has none %s", name, why)
 	} else {
 		d.Add(adminapi.LevelOK, "fast_refusals", "%s has fast refusals, where clients come without TLS", name)
+	}
+}
+
+// unknownSales looks for gates that sell for a sale of a fixed name that there is none of.
+func (d *doctor) unknownSales(ids []string) {
+	for _, g := range gate.Of(d.app).List() {
+		for _, id := range g.Sale {
+			if !strings.Contains(id, "{") && !slices.Contains(ids, id) {
+				d.Add(adminapi.LevelWarning, "sale", "%s names the sale %s, which does not exist, so that it refuses every attempt: apply its sale file, or leave `sale` out, and the items name their sale", g.Title(), id)
+			}
+		}
 	}
 }
 
@@ -135,6 +171,13 @@ func (d *doctor) limits(l *edge.Listing) {
 					"take it from your authentication or jwt, or count a verified identity together with it, such as `per: [%s, ip]`", l.Sale.ID, per, strconv.Quote(g.Name), per)
 			}
 		}
+	}
+}
+
+// recounted looks for an open sale whose buyers were counted by other rules than now.
+func (d *doctor) recounted(l *edge.Listing) {
+	if was, changed := d.runtime.CountedBy(l.Sale.ID); changed && l.Status == sale.Open {
+		d.Add(adminapi.LevelWarning, "identities", "%s opened with other `identities` than now (%s): %s", l.Sale.ID, cmp.Or(was, "none"), app.RulesChanged)
 	}
 }
 

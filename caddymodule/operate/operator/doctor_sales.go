@@ -80,9 +80,11 @@ func (d *doctor) sales() {
 	for _, id := range slices.Compact(ids) {
 		d.sale(id)
 	}
+	d.unknownSales(ids)
 	for l := range d.runtime.Catalogue().All {
 		d.limits(l)
 		d.unread(l)
+		d.recounted(l)
 	}
 	d.shared()
 }
@@ -237,11 +239,11 @@ func (d *doctor) judgeBalance(b *reservation.SaleStock, now time.Time) {
 			"pause it with 'caddy stockgate sale pause %s', and 'caddy stockgate reconcile %s' says what is wrong", b.ID, b.ID, b.ID)
 	}
 	if b.Status == sale.Open && now.After(b.EndsAt) {
-		d.Add(adminapi.LevelWarning, "sale", "%s has ended at %s and is still open: close it with 'caddy stockgate sale close %s --export FILE'", b.ID, adminapi.LocalTime(b.EndsAt), b.ID)
+		d.Add(adminapi.LevelWarning, "sale", "%s has ended at %s and is still open: close it with 'caddy stockgate sale close %s --export FILE'", b.ID, adminapi.SaleTime(b.EndsAt, b.Timezone), b.ID)
 	}
 	if since := b.OldestInDoubt; !since.IsZero() && now.Sub(since) > d.doubt {
 		d.Add(adminapi.LevelWarning, "in_doubt", "a hold of %s is in doubt since %s, %v ago%s: 'caddy stockgate holds %s' lists them, and confirms or releases what your shop has or has not",
-			b.ID, adminapi.LocalTime(since), now.Sub(since).Round(time.Second), d.whyDoubt(), b.ID)
+			b.ID, adminapi.SaleTime(since, b.Timezone), now.Sub(since).Round(time.Second), d.whyDoubt(), b.ID)
 	}
 	if b.Unbacked > 0 {
 		d.Add(adminapi.LevelWarning, "unbacked", "%d orders of %s are taken by the shop or paid for without stock: refund and release them, or add stock and confirm them; 'caddy stockgate holds %s --state unbacked' lists them",

@@ -24,13 +24,13 @@ func (o *operator) replaceKey(r *http.Request) (any, error) {
 	if err := request.JSON(r, adminBody, &asked); err != nil {
 		return nil, err
 	}
-	var old *shard.Key
+	var old *shard.SigningKey
 	if asked.OldKey != "" {
 		key, err := token.ParseKey("ed25519", asked.OldKey)
 		if err != nil {
 			return nil, request.Bad("the old key cannot be read: %w", err)
 		}
-		old = &shard.Key{KID: key.KID(), Seal: [32]byte(key.Derive("stockgate identity secret"))}
+		old = &shard.SigningKey{KID: key.KID(), Seal: [32]byte(key.Derive("stockgate identity secret"))}
 	}
 	if old == nil && !asked.BeginAnew {
 		return nil, shard.Refused("%s. Restore the old key if there is a copy of it, or accept that with --begin-anew (begin_anew in a request)", beginsAnew)

@@ -90,7 +90,11 @@ func (o *operator) changeList(r *http.Request, op string) (any, error) {
 	if l.File != nil {
 		return nil, fmt.Errorf("%w: the list %s is read from the file %s: change the file", shard.ErrRefused, l.Name, l.Path)
 	}
-	entries, err := readEntries(r)
+	rules, err := o.app.IdentityRules()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := readEntries(r, rules)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +119,7 @@ func (o *operator) changeList(r *http.Request, op string) (any, error) {
 }
 
 // readEntries reads a JSON array of entries, each written as in a file.
-func readEntries(r *http.Request) ([]lists.Entry, error) {
+func readEntries(r *http.Request, rules sale.IdentityRules) ([]lists.Entry, error) {
 	body, err := request.Body(r, listBody)
 	if err != nil {
 		return nil, err
@@ -129,7 +133,7 @@ func readEntries(r *http.Request) ([]lists.Entry, error) {
 	}
 	entries := make([]lists.Entry, len(texts))
 	for i, text := range texts {
-		e, err := list.Parse(text, sale.NormaliseIdentity)
+		e, err := list.Parse(text, rules.Normalise)
 		if err != nil {
 			return nil, request.Bad("entry %d: %w", i+1, err)
 		}

@@ -32,24 +32,28 @@ func (o *operator) moveIn(r *http.Request) (any, error) {
 	if n := len(ask.Purchases); n == 0 || n > adminapi.MaxMoveIn {
 		return nil, request.Bad("purchases must be 1 to %d, not %d", adminapi.MaxMoveIn, n)
 	}
+	rules, err := o.app.IdentityRules()
+	if err != nil {
+		return nil, err
+	}
 	list := make([]edge.Before, len(ask.Purchases))
 	for i, p := range ask.Purchases {
-		if err := checkPurchase(&p); err != nil {
+		if err := checkPurchase(&p, rules); err != nil {
 			return nil, request.Bad("purchase %d: %w", i+1, err)
 		}
-		list[i] = edge.Before{Name: p.Name, Kind: p.Kind, Value: p.Value, Orders: p.Orders, Lines: p.Lines}
+		list[i] = edge.Before{Name: p.Name, Kind: p.Kind, Value: rules.Normalise(p.Kind, p.Value), Orders: p.Orders, Lines: p.Lines}
 	}
 	entered, err := o.runtime.MoveIn(o.ctx, id, list, "moved in by "+o.by)
 	return adminapi.MovedIn{ID: id, Entered: entered}, o.noted(o.noSale(id, err), "purchases of before entered", zap.String("sale", id), zap.Int64("purchases", entered))
 }
 
-func checkPurchase(p *adminapi.BoughtBefore) error {
+func checkPurchase(p *adminapi.BoughtBefore, rules sale.IdentityRules) error {
 	switch {
 	case p.Name == "" || len(p.Name) > adminapi.MaxPurchaseName:
 		return fmt.Errorf("name must have 1 to %d bytes: it says where the purchase was read", adminapi.MaxPurchaseName)
 	case !sale.IsIdentity(p.Kind):
 		return fmt.Errorf("there is no kind of identity %.40q", p.Kind)
-	case !utf8.ValidString(p.Value) || sale.NormaliseIdentity(p.Kind, p.Value) == "":
+	case !utf8.ValidString(p.Value) || rules.Normalise(p.Kind, p.Value) == "":
 		return fmt.Errorf("value is no %s", p.Kind)
 	case p.Orders < 1 || p.Orders > sale.MaxUnits:
 		return fmt.Errorf("orders must be 1 to %d", int64(sale.MaxUnits))

@@ -43,7 +43,7 @@ func (o *operator) listSales(r *http.Request) (any, error) {
 		} else if err != nil {
 			return nil, err
 		}
-		list.Sales = append(list.Sales, adminapi.SaleSummary{ID: b.ID, Status: b.Status, StartsAt: b.StartsAt, EndsAt: b.EndsAt, Balanced: b.Balanced})
+		list.Sales = append(list.Sales, adminapi.SaleSummary{ID: b.ID, Status: b.Status, StartsAt: b.StartsAt, EndsAt: b.EndsAt, Timezone: b.Timezone, Balanced: b.Balanced})
 	}
 	return list, nil
 }
@@ -135,21 +135,29 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	current, _ := o.runtime.Catalogue().Sale(id)
+	unexpected := surprises(current, next, o.runtime.Store.Now(id))
 	applied, err := o.runtime.ApplyUnlessLost(o.ctx, next, options)
-	if applied != nil {
+	answer := &adminapi.AppliedSale{Applied: applied, Surprises: unexpected}
+	if applied == nil {
+		answer = nil
+	} else {
 		if !applied.Same {
-			applied.Warnings = next.Advice(o.runtime.Store.Now(id))
+			applied.Warnings = append(next.Advice(o.runtime.Store.Now(id)), withoutStock(current, next)...)
 		}
 		applied.Warnings = append(append(applied.Warnings, warning...), o.sharedItems(next)...)
 	}
 	if options.DryRun {
-		return applied, err
+		if err != nil && applied != nil {
+			err = &refusedChange{err, applied.Changes}
+		}
+		return answer, err
 	}
 	var changes []string
 	if applied != nil {
 		changes = applied.Changes
 	}
-	return applied, o.noted(err, "sale applied", zap.String("sale", id), zap.Bool("force", options.Force), zap.Bool("new", options.New), zap.Strings("changes", changes))
+	return answer, o.noted(err, "sale applied", zap.String("sale", id), zap.Bool("force", options.Force), zap.Bool("new", options.New), zap.Strings("changes", changes))
 }
 
 // askLedger asks the ledger about a sale that is missing in Redis. It refuses one that the ledger
@@ -291,16 +299,21 @@ func (o *operator) addStock(r *http.Request) (any, error) {
 	if change.Delta == 0 {
 		return nil, request.Bad("delta must be a number of units, more or less than 0")
 	}
+	changed := adminapi.StockChanged{ID: change.ID, Region: change.Region, Delta: change.Delta}
 	if listing, ok := o.runtime.Catalogue().Sale(id); ok {
 		if item, ok := listing.Sale.Item(sku); ok {
 			sku = item.SKU // it may be called by an id
+		}
+		if why := unsellable(listing); why != "" && change.Delta > 0 {
+			changed.Warnings = []string{id + " " + why}
 		}
 	}
 	stock, err := o.runtime.Store.Adjust(o.ctx, id, change.ID, sale.Cell(sku, change.Region), change.Delta, o.by)
 	if err = o.noSale(id, err); errors.Is(err, shard.ErrRefused) {
 		err = o.explainCell(err, id, sku, change.Region)
 	}
-	return adminapi.StockChanged{ID: change.ID, SKU: sku, Region: change.Region, Delta: change.Delta, Stock: stock},
+	changed.SKU, changed.Stock = sku, stock
+	return changed,
 		o.noted(err, "stock added", zap.String("sale", id), zap.String("sku", sku), zap.String("region", change.Region),
 			zap.Int64("delta", change.Delta), zap.Int64("stock", stock), zap.String("id", change.ID))
 }

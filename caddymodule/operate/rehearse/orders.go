@@ -27,10 +27,11 @@ const (
 	mostOrders = 256 << 20
 )
 
-// order is an order as a shop lists it: with lines, with one item, or with neither.
-type order struct {
+// listedOrder is an order as a shop lists it: with lines, with one item, or with neither.
+type listedOrder struct {
 	OrderNo     loose       `json:"order_no"`
 	Reservation loose       `json:"reservation"`
+	Ref         loose       `json:"ref"`
 	Buyer       loose       `json:"buyer"`
 	Lines       []sale.Line `json:"lines"`
 	SKU         loose       `json:"sku"`
@@ -125,14 +126,14 @@ func ask(ctx context.Context, from string) (io.ReadCloser, error) {
 // first line.
 func parseOrders(text []byte) (orders []stampede.Order, err error) {
 	text = bytes.TrimSpace(bytes.TrimPrefix(text, []byte("\ufeff")))
-	var all []order
+	var all []listedOrder
 	switch {
 	case len(text) == 0:
 	case text[0] == '[':
 		err = json.Unmarshal(text, &all)
 	case text[0] == '{':
 		for dec := json.NewDecoder(bytes.NewReader(text)); err == nil; {
-			var o order
+			var o listedOrder
 			if err = dec.Decode(&o); err == nil {
 				all = append(all, o)
 			}
@@ -143,8 +144,8 @@ func parseOrders(text []byte) (orders []stampede.Order, err error) {
 	default:
 		all, err = parseRows(text)
 	}
-	if err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(o order) bool { return o.Reservation != "" || len(o.Lines) > 0 || o.SKU != "" }) {
-		err = errors.New("no order in it has a reservation, lines or an sku: write a list of objects, or CSV, with these names")
+	if err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(o listedOrder) bool { return o.Reservation != "" || o.Ref != "" || len(o.Lines) > 0 || o.SKU != "" }) {
+		err = errors.New("no order in it has a reservation, a ref, lines or an sku: write a list of objects, or CSV, with these names")
 	}
 	for i := range all {
 		if err != nil {
@@ -158,19 +159,19 @@ func parseOrders(text []byte) (orders []stampede.Order, err error) {
 	return orders, err
 }
 
-func parseRows(text []byte) ([]order, error) {
+func parseRows(text []byte) ([]listedOrder, error) {
 	rows, err := csv.NewReader(bytes.NewReader(text)).ReadAll()
 	if err != nil {
 		return nil, err
 	}
-	all := make([]order, len(rows)-1)
+	all := make([]listedOrder, len(rows)-1)
 	known := false
 	for at, column := range rows[0] {
 		column = strings.ToLower(strings.TrimSpace(column))
-		known = known || column == "reservation"
+		known = known || column == "reservation" || column == "ref"
 		for i := range all {
 			o := &all[i]
-			field := map[string]*loose{"order_no": &o.OrderNo, "reservation": &o.Reservation, "buyer": &o.Buyer,
+			field := map[string]*loose{"order_no": &o.OrderNo, "reservation": &o.Reservation, "ref": &o.Ref, "buyer": &o.Buyer,
 				"sku": &o.SKU, "quantity": &o.Quantity, "region": &o.Region}[column]
 			if field != nil {
 				*field = loose(strings.TrimSpace(rows[i+1][at]))
@@ -178,14 +179,14 @@ func parseRows(text []byte) ([]order, error) {
 		}
 	}
 	if !known {
-		return nil, fmt.Errorf("it has no column reservation; its first line has %q", rows[0])
+		return nil, fmt.Errorf("it has no column reservation or ref; its first line has %q", rows[0])
 	}
 	return all, nil
 }
 
 // order is the order as the oracle takes it.
-func (o *order) order(number int) (stampede.Order, error) {
-	out := stampede.Order{OrderNo: string(o.OrderNo), Reservation: string(o.Reservation), Buyer: string(o.Buyer), Lines: o.Lines}
+func (o *listedOrder) order(number int) (stampede.Order, error) {
+	out := stampede.Order{OrderNo: string(o.OrderNo), Reservation: string(o.Reservation), Ref: string(o.Ref), Buyer: string(o.Buyer), Lines: o.Lines}
 	if out.OrderNo == "" {
 		out.OrderNo = "number " + strconv.Itoa(number)
 	}

@@ -34,7 +34,7 @@ func Policy() string { return policy }
 var layout = template.Must(template.New("report").Funcs(template.FuncMap{
 	"count": func(n int64) string { return count(n) },
 	"style": func() template.HTML { return template.HTML("<style>" + style + "</style>") }, // its own, by hash
-	"local": func(t time.Time) string { return t.Local().Format("2006-01-02 15:04:05 -0700") },
+	"in":    func(zone *time.Location, t time.Time) string { return t.In(zone).Format("2006-01-02 15:04:05 -0700") },
 }).Parse(page))
 
 // Row is a name and what is said of it.
@@ -45,7 +45,7 @@ type view struct {
 	*Report
 	Policy                          string
 	Headline                        string
-	Checks                          []Check
+	Checks                          []Statement
 	Charts                          []Chart
 	Doubts                          []Doubt
 	Stocks, Ends, Times, Refusals   []Row
@@ -54,8 +54,8 @@ type view struct {
 	Movements, Buyers, Reservations string
 }
 
-// Check is a statement that holds or does not.
-type Check struct {
+// Statement is a statement that holds or does not.
+type Statement struct {
 	Good bool
 	Text string
 }
@@ -159,31 +159,39 @@ func (r *Report) top() []Row {
 }
 
 // checks says what agrees and what does not.
-func (r *Report) checks() []Check {
-	checks := []Check{{r.Balanced, "In every cell, stock is available, held, in doubt and sold together."}}
+func (r *Report) checks() []Statement {
+	checks := []Statement{{r.Balanced, "In every cell, stock is available, held, in doubt and sold together."}}
 	if !r.Balanced {
 		checks[0].Text = "The stock does not balance: something else has changed keys in Redis. `caddy stockgate reconcile` says what."
 	}
 	switch {
 	case r.Missing > 0:
-		checks = append(checks, Check{false, fmt.Sprintf("The first %s movements are in neither journal nor ledger: what follows begins after them.", count(r.Missing))})
+		checks = append(checks, Statement{false, fmt.Sprintf("The first %s movements are in neither journal nor ledger: what follows begins after them.", count(r.Missing))})
 	case r.Agrees():
-		checks = append(checks, Check{true, fmt.Sprintf("The %s movements of the journal lead to exactly the stock that Redis has.", count(r.movements))})
+		checks = append(checks, Statement{true, fmt.Sprintf("The %s movements of the journal lead to exactly the stock that Redis has.", count(r.movements))})
 	default:
-		checks = append(checks, Check{false, "The movements do not lead to the stock that Redis has. Either the sale goes on, or `caddy stockgate reconcile` says what is wrong."})
+		checks = append(checks, Statement{false, "The movements do not lead to the stock that Redis has. Either the sale goes on, or `caddy stockgate reconcile` says what is wrong."})
 	}
-	checks = append(checks, Check{r.LedgerAgrees != nil && *r.LedgerAgrees, r.Ledger})
+	checks = append(checks, Statement{r.LedgerAgrees != nil && *r.LedgerAgrees, r.Ledger})
 	if r.Unbacked > 0 {
-		checks = append(checks, Check{false, fmt.Sprintf("%s orders were taken by the shop or paid for without stock: refund them, or add stock and confirm them.", count(r.Unbacked))})
+		checks = append(checks, Statement{false, fmt.Sprintf("%s orders were taken by the shop or paid for without stock: refund them, or add stock and confirm them.", count(r.Unbacked))})
 	}
 	if r.Stock.InDoubt > 0 {
-		checks = append(checks, Check{false, fmt.Sprintf("%s units are still in doubt: ask the shop, and confirm or release them.", count(r.Stock.InDoubt))})
+		checks = append(checks, Statement{false, fmt.Sprintf("%s units are still in doubt: ask the shop, and confirm or release them.", count(r.Stock.InDoubt))})
 	}
 	return checks
 }
 
 // pair writes two quantiles, in ms.
-func pair(p50, p99 float64) string { return fmt.Sprintf("%.3g ms and %.3g ms", p50, p99) }
+func pair(p50, p99 float64) string { return milliseconds(p50) + " and " + milliseconds(p99) }
+
+// milliseconds writes a time in ms with three digits, or with all that stand before the point.
+func milliseconds(ms float64) string {
+	if ms >= 100 {
+		return fmt.Sprintf("%.0f ms", ms)
+	}
+	return fmt.Sprintf("%.3g ms", ms)
+}
 
 // count writes a number with commas.
 func count(n int64) string { return humanize.Comma(n) }

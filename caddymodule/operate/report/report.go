@@ -17,8 +17,10 @@ type Report struct {
 	Sale, Status     string
 	Made             time.Time
 	StartsAt, EndsAt time.Time
-	Stock            record.Cell // what Redis has now, summed up
-	Balanced         bool
+	// Zone is the sale's time zone, in which times are told.
+	Zone     *time.Location
+	Stock    record.Cell // what Redis has now, summed up
+	Balanced bool
 	// Unbacked counts orders that the shop took without stock.
 	Unbacked int64
 	// Missing says how many movements before the first one are in neither journal nor ledger.
@@ -44,7 +46,7 @@ type Report struct {
 	sums      ledger.Cell
 	movements int64
 	first     time.Time // the first hold
-	open      map[string]*hold
+	open      map[string]*openHold
 	doubts    map[string]*Doubt
 	took      []time.Duration // from hold to order
 	won       []time.Duration // from the first hold to each hold that became an order
@@ -66,8 +68,8 @@ type Waits struct {
 	P50, P99 float64
 }
 
-// hold is a reservation that is not settled yet.
-type hold struct {
+// openHold is a reservation that is not settled yet.
+type openHold struct {
 	at    time.Time
 	buyer string
 	doubt *Doubt
@@ -81,7 +83,7 @@ type Doubt struct {
 
 // New makes a report without movements.
 func New(sale string) *Report {
-	return &Report{Sale: sale, open: make(map[string]*hold), doubts: make(map[string]*Doubt), buyers: make(map[string]bool), soldBy: make(map[string]int64),
+	return &Report{Sale: sale, open: make(map[string]*openHold), doubts: make(map[string]*Doubt), buyers: make(map[string]bool), soldBy: make(map[string]int64),
 		ended: make(map[string]int64), Attempts: make(map[string]float64)}
 }
 
@@ -118,7 +120,7 @@ func (r *Report) follow(m *journal.Movement) {
 		if r.first.IsZero() {
 			r.first = m.Time
 		}
-		r.open[m.ID] = &hold{at: m.Time, buyer: m.Buyer}
+		r.open[m.ID] = &openHold{at: m.Time, buyer: m.Buyer}
 	case "in_doubt":
 		h := r.open[m.ID]
 		if h == nil || h.doubt != nil {
@@ -140,7 +142,7 @@ func (r *Report) follow(m *journal.Movement) {
 	}
 }
 
-func (r *Report) settle(m *journal.Movement, h *hold) {
+func (r *Report) settle(m *journal.Movement, h *openHold) {
 	if h == nil {
 		return
 	}

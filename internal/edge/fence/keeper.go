@@ -146,7 +146,7 @@ func (k *Keeper) Watch(sales iter.Seq2[string, int64]) {
 // Promised implements [reservation.Promises].
 func (k *Keeper) Promised(sale string, seq int64, p reservation.Promise) {
 	m := k.member(sale)
-	m.own.add(k.count, place{m.clock.Known().Term.Epoch, seq}, p)
+	m.own.add(k.count, movementNumber{m.clock.Known().Term.Epoch, seq}, p)
 }
 
 // Read notes an entry that the edge has read in a sale's journal of an epoch.

@@ -27,13 +27,13 @@ type member struct {
 	clock  *shard.Clock
 	wake   chan struct{}
 	tail   tail
-	own    own
+	own    promised
 	pledge pledge
 	asked  atomic.Int64 // counts the fences of which the ledger was asked
 	ledger atomic.Pointer[ledgerAnswer]
 	state  atomic.Pointer[State] // nil: the sale is not fenced
 	// since is where the first promise to this edge may be; nil: it has none.
-	since atomic.Pointer[place]
+	since atomic.Pointer[movementNumber]
 	// heard is when Redis last took note of the edge; nil: it has not. watched is the epoch for
 	// which Watch has seen to that.
 	heard   atomic.Pointer[time.Time]
@@ -190,7 +190,7 @@ func (m *member) enter(term shard.Term, seq int64) {
 	}
 	m.own.forgetBefore(term.Epoch)
 	m.owed = nil
-	m.since.Store(&place{term.Epoch, seq + 1})
+	m.since.Store(&movementNumber{term.Epoch, seq + 1})
 }
 
 // refused is the error of an answer that gives no lease.

@@ -25,11 +25,11 @@ type Report struct {
 	// Base is the newest number that the server had of itself when that fence began.
 	Base int64
 	// Edges are those that did not say what they knew, or have not yet.
-	Edges []Edge
+	Edges []Absentee
 }
 
-// Edge is one that did not come to a fence. It may know movements after the report's Base.
-type Edge struct {
+// Absentee is one that did not come to a fence. It may know movements after the report's Base.
+type Absentee struct {
 	// ID begins with the name of its machine.
 	ID string
 	// Heard is when it was last heard, as far as the server knows, by Redis's own time.
@@ -76,7 +76,7 @@ func readReport(fenced, absent string) (r Report) {
 	for line := range strings.Lines(absent) {
 		at, id, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		ms, _ := strconv.ParseInt(at, 10, 64)
-		r.Edges = append(r.Edges, Edge{id, time.UnixMilli(ms)})
+		r.Edges = append(r.Edges, Absentee{id, time.UnixMilli(ms)})
 	}
 	return r
 }

@@ -14,11 +14,11 @@ type room struct {
 	held atomic.Int64
 
 	mu    sync.Mutex
-	parts []*part
+	parts []*share
 }
 
-// part is how much of a room one sale has.
-type part struct {
+// share is how much of a room one sale has.
+type share struct {
 	room *room // nil: the sale has had none of it
 	held atomic.Int64
 	// newest is how much of it was added last: a sale keeps that
@@ -31,7 +31,7 @@ type part struct {
 func newRoom(most int64) *room { return &room{most: most, now: time.Now} }
 
 // join makes a part one of a room.
-func (r *room) join(p *part, dropOldest func(n int64)) {
+func (r *room) join(p *share, dropOldest func(n int64)) {
 	p.room, p.dropOldest = r, dropOldest
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -39,7 +39,7 @@ func (r *room) join(p *part, dropOldest func(n int64)) {
 }
 
 // change notes that a part has so much more.
-func (p *part) change(n int64) {
+func (p *share) change(n int64) {
 	p.held.Add(n)
 	p.room.held.Add(n)
 	if n > 0 {
@@ -49,7 +49,7 @@ func (p *part) change(n int64) {
 }
 
 // use notes that a part was added to.
-func (p *part) use() { p.used.Store(p.room.now().UnixNano()) }
+func (p *share) use() { p.used.Store(p.room.now().UnixNano()) }
 
 // makeRoom drops what there is too much of, and a little more, so that the next additions need not.
 // The caller holds no lock of a part.
@@ -74,9 +74,9 @@ func (r *room) makeRoom() {
 
 // next is the part that gives way, and what it is to keep: of those that have not been used for a
 // while the one that was used first, else the one that has the most. nil: there is none.
-func (r *room) next() (p *part, bound int64) {
+func (r *room) next() (p *share, bound int64) {
 	unused := r.now().Add(-unusedFor).UnixNano()
-	var oldest, largest *part
+	var oldest, largest *share
 	var most, second int64
 	for _, p := range r.parts {
 		held := p.held.Load()

@@ -54,15 +54,15 @@ func TestALaterSaleHasRoomForItsTail(t *testing.T) {
 func TestAFullSaleIsInUse(t *testing.T) {
 	count := newRoom(maxOwn)
 	count.later(0)
-	var sells, rests own
+	var sells, rests promised
 	for i := range int64(maxOwnOfSale) {
-		sells.add(count, place{1, i}, reservation.Promise{})
+		sells.add(count, movementNumber{1, i}, reservation.Promise{})
 	}
 	for i := range int64(10) {
-		rests.add(count, place{1, i}, reservation.Promise{})
+		rests.add(count, movementNumber{1, i}, reservation.Promise{})
 	}
 	count.later(unusedFor + time.Second)
-	sells.add(count, place{1, maxOwnOfSale}, reservation.Promise{})
+	sells.add(count, movementNumber{1, maxOwnOfSale}, reservation.Promise{})
 	if p, _ := count.next(); p != &rests.count {
 		t.Error("the sale that sells gives way")
 	}
@@ -80,13 +80,13 @@ func TestALaterSaleHasRoomForItsPromises(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			count := newRoom(maxOwn)
 			count.later(0)
-			sales := make([]own, maxOwn/maxOwnOfSale+1)
+			sales := make([]promised, maxOwn/maxOwnOfSale+1)
 			for j := range sales {
 				if j == len(sales)-1 {
 					count.later(test.after)
 				}
 				for i := range int64(maxOwnOfSale) {
-					sales[j].add(count, place{1, i}, reservation.Promise{})
+					sales[j].add(count, movementNumber{1, i}, reservation.Promise{})
 				}
 			}
 			last := &sales[len(sales)-1]
@@ -97,7 +97,7 @@ func TestALaterSaleHasRoomForItsPromises(t *testing.T) {
 				t.Errorf("%d promises are remembered, at most %d may be", n, maxOwn)
 			}
 			for j := range sales {
-				if found := sales[j].after(place{1, maxOwnOfSale - 2}); len(found) != 1 {
+				if found := sales[j].after(movementNumber{1, maxOwnOfSale - 2}); len(found) != 1 {
 					t.Errorf("sale %d has %d of its newest promise", j, len(found))
 				}
 			}
@@ -110,7 +110,7 @@ func TestADeletedSaleHasNoRoom(t *testing.T) {
 	k := &Keeper{members: map[string]*member{"deleted": {}, "other": {}}, bytes: newRoom(maxTailBytes), count: newRoom(maxOwn)}
 	for _, m := range k.members {
 		m.tail.add(k.bytes, 1, 1, 1, "1", "entry")
-		m.own.add(k.count, place{1, 1}, reservation.Promise{})
+		m.own.add(k.count, movementNumber{1, 1}, reservation.Promise{})
 	}
 	k.Deleted("deleted")
 	k.Deleted("never sold here")

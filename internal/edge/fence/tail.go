@@ -26,7 +26,7 @@ type tail struct {
 	mu      sync.Mutex
 	epoch   int64
 	entries []entry
-	bytes   part
+	bytes   share
 }
 
 type entry struct {
@@ -160,37 +160,37 @@ func (t *tail) after(epoch, last int64) [][]any {
 	return pieces
 }
 
-// own is what this edge was promised of a sale, the newest of it.
-type own struct {
+// promised is what this edge was promised of a sale, the newest of it.
+type promised struct {
 	mu       sync.Mutex
 	promises []promise // in the order in which the answers came
 	next     int       // which one the next replaces, once there is no room for more
-	count    part
+	count    share
 }
 
 type promise struct {
-	at   place
+	at   movementNumber
 	what reservation.Promise
 }
 
-// place is a number in the journal of an epoch.
-type place struct{ epoch, seq int64 }
+// movementNumber is a number in the journal of an epoch.
+type movementNumber struct{ epoch, seq int64 }
 
 // compare says which of two places is later.
-func (p place) compare(q place) int {
+func (p movementNumber) compare(q movementNumber) int {
 	return cmp.Or(cmp.Compare(p.epoch, q.epoch), cmp.Compare(p.seq, q.seq))
 }
 
 // nowhere is before every place.
-var nowhere = place{-1, -1}
+var nowhere = movementNumber{-1, -1}
 
 // add remembers a promise. count has those of all sales.
-func (o *own) add(count *room, at place, p reservation.Promise) {
+func (o *promised) add(count *room, at movementNumber, p reservation.Promise) {
 	o.append(count, promise{at, p})
 	count.makeRoom()
 }
 
-func (o *own) append(count *room, p promise) {
+func (o *promised) append(count *room, p promise) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.count.room == nil {
@@ -207,7 +207,7 @@ func (o *own) append(count *room, p promise) {
 }
 
 // dropOldest drops the oldest promises, but never the newest one.
-func (o *own) dropOldest(n int64) {
+func (o *promised) dropOldest(n int64) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	left := int(max(int64(len(o.promises))-n, min(1, int64(len(o.promises)))))
@@ -217,7 +217,7 @@ func (o *own) dropOldest(n int64) {
 }
 
 // after returns the promises after a place, in their order.
-func (o *own) after(last place) []reservation.Promise {
+func (o *promised) after(last movementNumber) []reservation.Promise {
 	o.mu.Lock()
 	var found []promise
 	for _, p := range o.promises {
@@ -239,16 +239,16 @@ func inOrder(a, b promise) int {
 }
 
 // forget drops the promises after a place, which were told again or are lost.
-func (o *own) forget(last place) {
-	o.drop(func(at place) bool { return at.compare(last) > 0 })
+func (o *promised) forget(last movementNumber) {
+	o.drop(func(at movementNumber) bool { return at.compare(last) > 0 })
 }
 
 // forgetBefore drops the promises of earlier epochs.
-func (o *own) forgetBefore(epoch int64) {
-	o.drop(func(at place) bool { return at.epoch < epoch })
+func (o *promised) forgetBefore(epoch int64) {
+	o.drop(func(at movementNumber) bool { return at.epoch < epoch })
 }
 
-func (o *own) drop(drop func(place) bool) {
+func (o *promised) drop(drop func(movementNumber) bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	before := len(o.promises)

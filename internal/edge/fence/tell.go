@@ -17,7 +17,7 @@ const tellAgain = 3
 
 // fenced says what the edge knows, and tells again what it was promised and has not read.
 func (m *member) fenced(ctx context.Context, r shard.Reply, term shard.Term, seq int64) error {
-	stage, pass, base := r.Text(1), r.Text(2), place{term.Epoch, r.Number(5)}
+	stage, pass, base := r.Text(1), r.Text(2), movementNumber{term.Epoch, r.Number(5)}
 	m.note(State{Absent: r.Number(3), Stuck: r.Number(4), Contradicted: r.Number(8) > 0})
 	if fence := strings.TrimSuffix(pass, stage); fence != m.fence {
 		m.own.forgetBefore(term.Epoch)
@@ -46,7 +46,7 @@ func (m *member) fenced(ctx context.Context, r shard.Reply, term shard.Term, seq
 }
 
 // unread is what the edge was promised and knows from no journal that the shard has up to a place.
-func (m *member) unread(from place) []reservation.Promise {
+func (m *member) unread(from movementNumber) []reservation.Promise {
 	return append(slices.Clip(m.owed), m.own.after(from)...)
 }
 
@@ -89,9 +89,9 @@ func (m *member) tellInFence(ctx context.Context, term shard.Term, seq int64, ot
 
 // give sends the entries that the edge has read after base. What they have without a gap need
 // not be told again.
-func (m *member) give(ctx context.Context, base place) error {
+func (m *member) give(ctx context.Context, base movementNumber) error {
 	pieces := m.tail.after(base.epoch, base.seq)
-	m.untold = m.unread(place{base.epoch, m.tail.through(base.epoch, base.seq)})
+	m.untold = m.unread(movementNumber{base.epoch, m.tail.through(base.epoch, base.seq)})
 	for i, piece := range pieces {
 		b := m.beat("beat")
 		if i == len(pieces)-1 {
@@ -112,7 +112,7 @@ func (m *member) tell(ctx context.Context, term shard.Term, promises []reservati
 	for ; rounds > 0 && len(promises) > 0; rounds-- {
 		told, err := m.keeper.store.Tell(ctx, m.sale, promises)
 		for _, p := range told.Kept {
-			m.own.add(m.keeper.count, place{term.Epoch, told.Seq}, p)
+			m.own.add(m.keeper.count, movementNumber{term.Epoch, told.Seq}, p)
 		}
 		promises = append(told.Failed, told.Untold...)
 		if err != nil {
@@ -139,7 +139,7 @@ func (m *member) late(ctx context.Context, term shard.Term, seq, last int64) err
 		m.note(State{Replaced: true})
 		return shard.ErrFenced
 	}
-	lost := place{term.Epoch, last}
+	lost := movementNumber{term.Epoch, last}
 	promises := m.own.after(lost)
 	level, message := zap.ErrorLevel, "redis goes on without what this edge was promised: it is told again"
 	if m.given && (m.told || len(m.untold) == 0) { // in the fence from which this term came: they have other numbers now

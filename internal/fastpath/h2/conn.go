@@ -50,7 +50,7 @@ type Conn struct {
 	seen      uint32 // the highest that the server has got
 	lastPass  time.Time
 	request   fastpath.Request
-	fields    []fastpath.Field
+	fields    []fastpath.HeaderField
 	answer    []byte // as HTTP/1.1
 
 	shared

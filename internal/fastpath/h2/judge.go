@@ -69,7 +69,7 @@ func (c *Conn) lay(d *head) bool {
 		if len(c.fields) == fastpath.MaxFields {
 			return false
 		}
-		c.fields = append(c.fields, fastpath.Field{Name: f.Name, Value: f.Value})
+		c.fields = append(c.fields, fastpath.HeaderField{Name: f.Name, Value: f.Value})
 	}
 	if crumbs > 1 {
 		c.fields[cookie].Value = joined(d.fields, crumbs)
@@ -104,18 +104,18 @@ func joined(fields []hpack.HeaderField, crumbs int) string {
 	return strings.Join(all, "; ")
 }
 
-// judged is what becomes of a request.
-type judged uint8
+// fate is what becomes of a request.
+type fate uint8
 
 const (
-	judgedPassed    judged = iota // it goes on
-	judgedAnswered                // it is answered
-	judgedPostponed               // the Judge is to be asked again
+	judgedPassed    fate = iota // it goes on
+	judgedAnswered              // it is answered
+	judgedPostponed             // the Judge is to be asked again
 )
 
 // judge answers a request if the Judge does, and if its answer can be sent now. window is what
 // the client has added to the stream's; since and why are those of a request that was postponed.
-func (c *Conn) judge(id uint32, body []byte, window int64, since time.Time, why any) judged {
+func (c *Conn) judge(id uint32, body []byte, window int64, since time.Time, why any) fate {
 	if !c.canAnswer(id, window, max(minAnswer, c.server.largest.Load())) {
 		return judgedPassed
 	}

@@ -37,20 +37,20 @@ const (
 	shownText = 80
 )
 
-// place is one number in the shop's Redis.
-type place struct{ key, field string }
+// redisNumber is one number in the shop's Redis.
+type redisNumber struct{ key, field string }
 
 // mirroring is the mirror of one sale.
 type mirroring struct {
 	*Mirror
 	sale string
 
-	ours    time.Time        // until when the lease certainly holds; zero: another edge has it
-	epoch   int64            // of the journal that was mirrored
-	wrote   map[place]string // what this edge has written since it has the lease
-	again   time.Time        // when all is written again
-	retry   time.Time        // when what the shop's Redis has refused is written again
-	pause   time.Duration    // how long to wait after the next failure
+	ours    time.Time              // until when the lease certainly holds; zero: another edge has it
+	epoch   int64                  // of the journal that was mirrored
+	wrote   map[redisNumber]string // what this edge has written since it has the lease
+	again   time.Time              // when all is written again
+	retry   time.Time              // when what the shop's Redis has refused is written again
+	pause   time.Duration          // how long to wait after the next failure
 	state   journal.MirrorState
 	noted   journal.MirrorState // the state without its time and number, as Redis has it
 	trouble ledger.Trouble
@@ -157,13 +157,13 @@ func (m *mirroring) acquire(ctx context.Context) bool {
 }
 
 // numbers are what the shop's Redis must have.
-func (m *mirroring) numbers(stock *reservation.SaleStock) map[place]int64 {
-	out := make(map[place]int64, len(stock.Items)*len(m.keys))
+func (m *mirroring) numbers(stock *reservation.SaleStock) map[redisNumber]int64 {
+	out := make(map[redisNumber]int64, len(stock.Items)*len(m.keys))
 	for i := range stock.Items {
 		c := &stock.Items[i]
 		for j, key := range m.keys {
 			t := &m.options.Targets[j]
-			out[place{key.Fill("sku", c.SKU).Fill("region", c.Region).Fill("sale", m.sale).Text(), t.Field}] += number(c, t.Value)
+			out[redisNumber{key.Fill("sku", c.SKU).Fill("region", c.Region).Fill("sale", m.sale).Text(), t.Field}] += number(c, t.Value)
 		}
 	}
 	return out
@@ -184,11 +184,11 @@ func number(c *record.Cell, value string) int64 {
 
 // write writes the numbers that this edge has not written yet, then all others if it is time for
 // them. What the shop's Redis refuses keeps nothing else from being written.
-func (m *mirroring) write(ctx context.Context, numbers map[place]int64, all bool) error {
+func (m *mirroring) write(ctx context.Context, numbers map[redisNumber]int64, all bool) error {
 	if m.wrote == nil {
-		m.wrote = make(map[place]string, len(numbers))
+		m.wrote = make(map[redisNumber]string, len(numbers))
 	}
-	var lacking, others []place
+	var lacking, others []redisNumber
 	for at, n := range numbers {
 		switch {
 		case m.wrote[at] != strconv.FormatInt(n, 10):
@@ -216,7 +216,7 @@ func (m *mirroring) write(ctx context.Context, numbers map[place]int64, all bool
 // send writes some numbers while the lease holds. What was there before is compared with what
 // this edge has written, to say whether something else writes the keys; what is written does
 // not depend on it.
-func (m *mirroring) send(ctx context.Context, some []place, numbers map[place]int64) error {
+func (m *mirroring) send(ctx context.Context, some []redisNumber, numbers map[redisNumber]int64) error {
 	left := time.Until(m.ours)
 	if left <= 0 {
 		return errors.New("the lease has ended while the numbers were read")

@@ -19,9 +19,9 @@ var errNoNumber = errors.New("which is no whole number, and is not overwritten: 
 // under its lease. Redis itself refuses only keys of another type: GETSET would replace a cached
 // document with a number, and drop its time to live. Of a hash, the field is named, and is
 // overwritten whatever it has.
-func (m *mirroring) writable(ctx context.Context, some []place) (rest []place, failed error) {
+func (m *mirroring) writable(ctx context.Context, some []redisNumber) (rest []redisNumber, failed error) {
 	pipe := m.client.Pipeline()
-	reads := make(map[place]*redis.StringCmd)
+	reads := make(map[redisNumber]*redis.StringCmd)
 	for _, at := range some {
 		if _, known := m.wrote[at]; !known && at.field == "" {
 			reads[at] = pipe.GetRange(ctx, at.key, 0, int64(maxNumber)) // a byte more than a number has
@@ -53,7 +53,7 @@ func (m *mirroring) writable(ctx context.Context, some []place) (rest []place, f
 }
 
 // worse is the error that is told: that of the first key, unless Redis did not answer for a later one.
-func worse(failed error, at place, err error) error {
+func worse(failed error, at redisNumber, err error) error {
 	if failed != nil && (!isRefused(failed) || isRefused(err)) {
 		return failed
 	}

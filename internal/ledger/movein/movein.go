@@ -11,8 +11,8 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-// Source is a shop's Redis, as a sale file names its keys.
-type Source struct {
+// ShopRedis is a shop's Redis, as a sale file names its keys.
+type ShopRedis struct {
 	from          sale.MoveFrom
 	key           Pattern // of stock
 	records       *records
@@ -28,8 +28,8 @@ const examples = 3
 
 // Open makes the source of a file. The addresses are without placeholders. It does not connect
 // yet; Close ends it.
-func Open(from sale.MoveFrom) (*Source, error) {
-	s := &Source{from: from, seed: maphash.MakeSeed()}
+func Open(from sale.MoveFrom) (*ShopRedis, error) {
+	s := &ShopRedis{from: from, seed: maphash.MakeSeed()}
 	var err error
 	if from.Stock != nil {
 		if s.key, err = ParsePattern(from.Stock.Key, "sku"); err != nil {
@@ -59,7 +59,7 @@ func Open(from sale.MoveFrom) (*Source, error) {
 }
 
 // Close ends the connections.
-func (s *Source) Close() {
+func (s *ShopRedis) Close() {
 	for _, client := range []redis.UniversalClient{s.stock, s.bought} {
 		if client != nil {
 			_ = client.Close() // it has only read
@@ -69,7 +69,7 @@ func (s *Source) Close() {
 
 // Look reads everything once, and says what the sale would load. It fails with the first value
 // that is wrong.
-func (s *Source) Look(ctx context.Context) (*sale.MoveSeen, *sale.Moved, error) {
+func (s *ShopRedis) Look(ctx context.Context) (*sale.MoveSeen, *sale.MovedStock, error) {
 	seen := &sale.MoveSeen{Bought: make(map[string]int64)}
 	var err error
 	if seen.Counted, err = s.count(ctx); err != nil {
@@ -111,8 +111,8 @@ func add(s *sale.MoveSeen, p *sale.MovePurchase) {
 
 // load says how many units the sale has of each item: those that are left and those that were
 // bought.
-func (s *Source) load(seen *sale.MoveSeen) (*sale.Moved, error) {
-	m := &sale.Moved{Stock: make(map[string]int64, len(seen.Counted)), In: sale.MovedIn{Purchases: seen.Purchases, Units: seen.Units, Done: seen.Purchases == 0}}
+func (s *ShopRedis) load(seen *sale.MoveSeen) (*sale.MovedStock, error) {
+	m := &sale.MovedStock{Stock: make(map[string]int64, len(seen.Counted)), In: sale.MovedIn{Purchases: seen.Purchases, Units: seen.Units, Done: seen.Purchases == 0}}
 	for _, c := range seen.Counted {
 		m.Stock[c.SKU] = c.Left + seen.Bought[c.SKU]
 	}
@@ -131,7 +131,7 @@ func (s *Source) load(seen *sale.MoveSeen) (*sale.Moved, error) {
 	return m, nil
 }
 
-func (s *Source) count(ctx context.Context) ([]sale.MoveCounted, error) {
+func (s *ShopRedis) count(ctx context.Context) ([]sale.MoveCounted, error) {
 	if s.stock == nil {
 		return nil, nil
 	}
@@ -145,7 +145,7 @@ func (s *Source) count(ctx context.Context) ([]sale.MoveCounted, error) {
 }
 
 // unchanged fails if the stock is not what Look has read.
-func (s *Source) unchanged(ctx context.Context) error {
+func (s *ShopRedis) unchanged(ctx context.Context) error {
 	now, err := s.count(ctx)
 	if err != nil {
 		return err
@@ -158,7 +158,7 @@ func (s *Source) unchanged(ctx context.Context) error {
 	return nil
 }
 
-func (s *Source) hash(p *sale.MovePurchase) uint64 {
+func (s *ShopRedis) hash(p *sale.MovePurchase) uint64 {
 	var h maphash.Hash
 	h.SetSeed(s.seed)
 	_, _ = fmt.Fprintf(&h, "%q %q %s %d", p.Name, p.Buyer, p.SKU, p.Units)
@@ -167,7 +167,7 @@ func (s *Source) hash(p *sale.MovePurchase) uint64 {
 
 // Each reads the purchases again and gives them away, up to most at a time. It fails if they,
 // or the stock, are not what Look has read.
-func (s *Source) Each(ctx context.Context, most int, give func([]sale.MovePurchase) error) error {
+func (s *ShopRedis) Each(ctx context.Context, most int, give func([]sale.MovePurchase) error) error {
 	sum := uint64(0)
 	if s.records != nil {
 		_, err := s.records.scan(ctx, s.bought, func(list []sale.MovePurchase) error {

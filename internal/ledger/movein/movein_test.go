@@ -56,7 +56,7 @@ func orBuyer(identity string) string {
 	return identity
 }
 
-func look(t *testing.T, from sale.MoveFrom) (*sale.MoveSeen, *sale.Moved, error) {
+func look(t *testing.T, from sale.MoveFrom) (*sale.MoveSeen, *sale.MovedStock, error) {
 	t.Helper()
 	s, err := movein.Open(from)
 	if err != nil {

@@ -21,27 +21,27 @@ type Message struct {
 	Type string `json:"type"` // MessageType
 	// Timestamp is when the last of its movements happened.
 	Timestamp time.Time `json:"timestamp"`
-	Data      Data      `json:"data"`
+	Data      Range     `json:"data"`
 }
 
 // MessageType is the type of all messages.
 const MessageType = "stockgate.movements"
 
-// Data is a range of one sale's journal.
-type Data struct {
+// Range is a range of one sale's journal.
+type Range struct {
 	Sale  string `json:"sale"`
 	Epoch int64  `json:"epoch"`
 	// First and Last are the numbers of the range: the next one of this epoch begins at Last + 1.
 	First int64 `json:"first"`
 	Last  int64 `json:"last"`
 	// Lost are the numbers that were trimmed before they could be sent; nil: none.
-	Lost *Span `json:"lost,omitempty"`
+	Lost *Numbers `json:"lost,omitempty"`
 	// Movements are the movements of the range, of the configured kinds.
 	Movements []ledger.Entry `json:"movements"`
 }
 
-// Span is a range of numbers, both ends included.
-type Span struct {
+// Numbers are a range of numbers, both ends included.
+type Numbers struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
 }
@@ -49,7 +49,7 @@ type Span struct {
 // batch is a message that is ready to be sent, unchanged at every retry.
 type batch struct {
 	epoch, after, last int64
-	lost               *Span
+	lost               *Numbers
 	movements          int
 	full               bool // there was more
 	id                 string
@@ -68,7 +68,7 @@ func (s *sending) read(ctx context.Context, head *journal.Head, upTo int64) (*ba
 		if before := gap.Want - 1 - b.after; before > 0 { // the gap is the next batch's
 			movements, err = s.history.Read(ctx, s.sale, b.epoch, b.after, int(before))
 		} else {
-			b.lost = &Span{gap.Want, gap.Have - 1}
+			b.lost = &Numbers{gap.Want, gap.Have - 1}
 			movements, err = s.history.Read(ctx, s.sale, b.epoch, b.lost.To, maxScan)
 		}
 	}
@@ -108,7 +108,7 @@ func (s *sending) fill(b *batch, movements []journal.Movement, upTo int64) error
 	b.movements = len(wanted)
 	b.id = messageID(s.sale, b.epoch, b.after+1, b.last)
 	var err error
-	b.body, err = json.Marshal(Message{MessageType, at, Data{
+	b.body, err = json.Marshal(Message{MessageType, at, Range{
 		Sale: s.sale, Epoch: b.epoch, First: b.after + 1, Last: b.last, Lost: b.lost, Movements: ledger.Entries(s.sale, b.epoch, wanted),
 	}})
 	return err

@@ -66,7 +66,7 @@ type Journals interface {
 	ledger.Sales
 	Movements(ctx context.Context, sale string, after int64, most int) ([]journal.Movement, error)
 	Head(ctx context.Context, sale string) (journal.Head, error)
-	AcquireLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (journal.Lease, bool, error)
+	AcquireLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (journal.SendLease, bool, error)
 	GiveUpLease(ctx context.Context, sale, owner string) error
 	Sent(ctx context.Context, sale string, epoch, seq int64) error
 	DeletedEpoch(ctx context.Context, sale string) (int64, error)

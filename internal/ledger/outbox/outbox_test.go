@@ -83,13 +83,13 @@ func (d *dying) lives(ran bool) error {
 	return nil
 }
 
-func (d *dying) AcquireLease(ctx context.Context, sale, owner string, _ time.Duration, epoch, last int64) (journal.Lease, bool, error) {
+func (d *dying) AcquireLease(ctx context.Context, sale, owner string, _ time.Duration, epoch, last int64) (journal.SendLease, bool, error) {
 	if err := d.lives(false); err != nil {
-		return journal.Lease{}, false, err
+		return journal.SendLease{}, false, err
 	}
 	at, ours, err := d.Journal.AcquireLease(ctx, sale, owner, 20*time.Millisecond, epoch, last)
 	if dead := d.lives(true); dead != nil {
-		return journal.Lease{}, false, dead
+		return journal.SendLease{}, false, dead
 	}
 	return at, ours, err
 }
@@ -160,7 +160,7 @@ type timed struct {
 	longest time.Duration
 }
 
-func (j *timed) AcquireLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (journal.Lease, bool, error) {
+func (j *timed) AcquireLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (journal.SendLease, bool, error) {
 	asked := time.Now()
 	at, ours, err := j.Journal.AcquireLease(ctx, sale, owner, forHow, epoch, last)
 	j.mu.Lock()
@@ -455,7 +455,7 @@ func TestTrimmedBefore(t *testing.T) {
 				}
 				return
 			}
-			if !slices.Equal(r.lost, []outbox.Span{{From: 1, To: 200}}) || n != 1 || int64(len(have)) != last-200 || have[0].Seq != 201 {
+			if !slices.Equal(r.lost, []outbox.Numbers{{From: 1, To: 200}}) || n != 1 || int64(len(have)) != last-200 || have[0].Seq != 201 {
 				t.Errorf("%d of %d came, lost %v, said %d times", len(have), last, r.lost, n)
 			}
 		})

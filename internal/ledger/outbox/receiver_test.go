@@ -78,7 +78,7 @@ type receiver struct {
 	entries  map[string]ledger.Entry // by sale, epoch and number
 	last     map[string]int64        // by sale and epoch: up to where it has all
 	order    []ledger.Entry
-	lost     []outbox.Span
+	lost     []outbox.Numbers
 	again    int // movements that it had
 }
 

@@ -163,7 +163,7 @@ func (s *sending) prepare(ctx context.Context, head *journal.Head) (bool, error)
 }
 
 // acquire takes or renews the right to send.
-func (s *sending) acquire(ctx context.Context, epoch, last int64) (journal.Lease, bool, error) {
+func (s *sending) acquire(ctx context.Context, epoch, last int64) (journal.SendLease, bool, error) {
 	asked := time.Now()
 	ctx, cancel := context.WithTimeout(ctx, callFor)
 	defer cancel()
@@ -182,9 +182,9 @@ func (s *sending) acquire(ctx context.Context, epoch, last int64) (journal.Lease
 
 // keep renews the right when half of it is over, so that no other edge disturbs a
 // receiver that needs a pause.
-func (s *sending) keep(ctx context.Context) (journal.Lease, bool, error) {
+func (s *sending) keep(ctx context.Context) (journal.SendLease, bool, error) {
 	if time.Until(s.ours) > lease/2 {
-		return journal.Lease{}, true, nil
+		return journal.SendLease{}, true, nil
 	}
 	return s.acquire(ctx, s.batch.epoch, s.batch.last)
 }

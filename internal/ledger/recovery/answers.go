@@ -39,7 +39,7 @@ func (b *batch) adjustments() map[string]adjusted {
 	return b.stocks
 }
 
-func (b *batch) judgeAdjustment(n reservation.Named, has reservation.Value) *finding {
+func (b *batch) judgeAdjustment(n reservation.Named, has reservation.KeyValue) *finding {
 	a, told := b.adjustments()[n.Name]
 	switch {
 	case !told && (!has.Found || !b.history.whole):
@@ -65,7 +65,7 @@ func (b *batch) judgeAdjustment(n reservation.Named, has reservation.Value) *fin
 	return v
 }
 
-func (b *batch) judgeReturn(n reservation.Named, has reservation.Value) *finding {
+func (b *batch) judgeReturn(n reservation.Named, has reservation.KeyValue) *finding {
 	id, name, _ := strings.Cut(n.Name, "|")
 	list := b.history.returned[id]
 	i := slices.IndexFunc(list, func(r *returnEntry) bool { return r.id == name })
@@ -134,7 +134,7 @@ func cellText(c ledger.Cell) string {
 }
 
 // scoreOf reads a score in ms.
-func scoreOf(v reservation.Value) (time.Time, bool) {
+func scoreOf(v reservation.KeyValue) (time.Time, bool) {
 	f, err := strconv.ParseFloat(v.Text, 64)
 	if !v.Found || err != nil {
 		return time.Time{}, false

@@ -65,7 +65,7 @@ func (t *expected) sameRecord(text string) bool {
 }
 
 // listed returns the sorted set in which a reservation must be, and its score; empty: none.
-func listed(r *record.Record) (reservation.Part, int64) {
+func listed(r *record.Record) (reservation.ShardPart, int64) {
 	switch r.State {
 	case record.Held:
 		return reservation.PartDeadlines, record.MsOf(r.Deadline)

@@ -105,7 +105,7 @@ func (b *buyer) step(ctx context.Context) error {
 	default:
 		err = b.reserve(ctx)
 	case 8, 9, 10, 11, 12:
-		_, err = b.Confirm(ctx, "s", known, []reservation.Source{reservation.SourceAnswer, reservation.SourceOperator}[b.IntN(2)], "status_201")
+		_, err = b.Confirm(ctx, "s", known, []reservation.Authority{reservation.SourceAnswer, reservation.SourceOperator}[b.IntN(2)], "status_201")
 	case 13, 14:
 		_, err = b.Release(ctx, "s", known, reservation.SourceShop, "status_409")
 	case 15:
@@ -157,7 +157,7 @@ func (b *buyer) reserve(ctx context.Context) error {
 		c.Binding = reservation.Binding{Field: fmt.Sprintf("d|%s-%d", b.name, b.made)}
 	}
 	_, refusal, err := b.Reserve(ctx, c)
-	if _, ok := errors.AsType[*reservation.Bound](err); ok || refusal != nil {
+	if _, ok := errors.AsType[*reservation.AlreadyBound](err); ok || refusal != nil {
 		return nil
 	}
 	return err

@@ -74,7 +74,7 @@ func (m *Image) Add(id string, r *record.Record) (binds []string) {
 
 // Limits calls yield for every field of the limits that has counted something and
 // whose window is not over.
-func (m *Image) Limits(yield func(field string, c record.Counter) bool) {
+func (m *Image) Limits(yield func(field string, c record.Count) bool) {
 	for field, c := range m.totals.Limits {
 		if c.Charged > 0 && !yield(field, c) {
 			return

@@ -76,11 +76,11 @@ func TestImageLimits(t *testing.T) {
 	for i, s := range []record.State{"held", "in_doubt", "confirmed", "released", "expired", "unbacked"} {
 		m.Add(string(rune('a'+i)), &record.Record{State: s, Charges: charges})
 	}
-	got := map[string]record.Counter{}
+	got := map[string]record.Count{}
 	for field, c := range m.Limits {
 		got[field] = c
 	}
-	want := map[string]record.Counter{"buyer:day:units|101|x": {Charged: 6, Pending: 4}, "buyer:sale:units|-|x": {Charged: 15, Pending: 10}}
+	want := map[string]record.Count{"buyer:day:units|101|x": {Charged: 6, Pending: 4}, "buyer:sale:units|-|x": {Charged: 15, Pending: 10}}
 	if len(got) != 2 || got["buyer:day:units|101|x"] != want["buyer:day:units|101|x"] || got["buyer:sale:units|-|x"] != want["buyer:sale:units|-|x"] {
 		t.Errorf("the limits are %v, want %v", got, want)
 	}

@@ -21,7 +21,7 @@ type finding struct {
 type batch struct {
 	*run
 	seen   *reservation.Examined
-	values map[reservation.Named]reservation.Value
+	values map[reservation.Named]reservation.KeyValue
 	// stocks is the stock after each adjustment; computed on first use
 	stocks map[string]adjusted
 }
@@ -53,18 +53,18 @@ func (b *batch) judge(n reservation.Named) *finding {
 const foreign = "something other than stockgate has changed or deleted it in redis"
 
 // differs makes a repairable finding.
-func (b *batch) differs(n reservation.Named, has, wanted reservation.Value, text, repair, why string) *finding {
+func (b *batch) differs(n reservation.Named, has, wanted reservation.KeyValue, text, repair, why string) *finding {
 	return &finding{
 		reservation.Repair{Named: n, Found: has, Wanted: wanted, Why: why},
 		Difference{Kind: string(n.Part), Name: n.Name, Text: text, Cause: foreign, Repair: repair, Repairable: true},
 	}
 }
 
-func value(text string) reservation.Value { return reservation.Value{Text: text, Found: true} }
+func value(text string) reservation.KeyValue { return reservation.KeyValue{Text: text, Found: true} }
 
-var nothing reservation.Value
+var nothing reservation.KeyValue
 
-func (b *batch) judgeRecord(n reservation.Named, has reservation.Value) *finding {
+func (b *batch) judgeRecord(n reservation.Named, has reservation.KeyValue) *finding {
 	t := b.history.reservations[n.Name]
 	p, readable := parse(has.Text)
 	if t == nil {
@@ -92,7 +92,7 @@ func (b *batch) judgeRecord(n reservation.Named, has reservation.Value) *finding
 }
 
 // judgeUnexpected judges a record that no movement mentions.
-func (b *batch) judgeUnexpected(n reservation.Named, has reservation.Value, p parsed, readable bool) *finding {
+func (b *batch) judgeUnexpected(n reservation.Named, has reservation.KeyValue, p parsed, readable bool) *finding {
 	mark := b.values[reservation.Named{Part: reservation.PartTombstones, Name: n.Name}]
 	at, marked := scoreOf(mark)
 	switch {
@@ -113,7 +113,7 @@ func (b *batch) judgeUnexpected(n reservation.Named, has reservation.Value, p pa
 }
 
 // stateWord describes a record's state in one word.
-func stateWord(has reservation.Value, p parsed, readable bool) string {
+func stateWord(has reservation.KeyValue, p parsed, readable bool) string {
 	switch {
 	case !has.Found:
 		return "missing"
@@ -124,12 +124,12 @@ func stateWord(has reservation.Value, p parsed, readable bool) string {
 }
 
 // listNames describe the sorted sets.
-var listNames = map[reservation.Part]string{
+var listNames = map[reservation.ShardPart]string{
 	reservation.PartDeadlines: "the holds that have a deadline", reservation.PartInDoubt: "the holds in doubt",
 	reservation.PartUnbacked: "the unbacked orders", reservation.PartTombstones: "the reservations that were given up before they were made",
 }
 
-func (b *batch) judgeListed(n reservation.Named, has reservation.Value) *finding {
+func (b *batch) judgeListed(n reservation.Named, has reservation.KeyValue) *finding {
 	part, at := b.listedAs(n.Name)
 	list := "is not among " + listNames[n.Part]
 	switch {
@@ -148,7 +148,7 @@ func (b *batch) judgeListed(n reservation.Named, has reservation.Value) *finding
 }
 
 // listedAs returns the sorted set in which a reservation must be, and its score.
-func (b *batch) listedAs(id string) (reservation.Part, int64) {
+func (b *batch) listedAs(id string) (reservation.ShardPart, int64) {
 	has := b.values[reservation.Named{Part: reservation.PartRecord, Name: id}]
 	p, ok := parse(has.Text)
 	if t := b.history.reservations[id]; t != nil && !b.forgotten(t, has, p, ok) {
@@ -160,7 +160,7 @@ func (b *batch) listedAs(id string) (reservation.Part, int64) {
 	return "", 0
 }
 
-func (b *batch) judgeCell(n reservation.Named, has reservation.Value) *finding {
+func (b *batch) judgeCell(n reservation.Named, has reservation.KeyValue) *finding {
 	is, readable := parseCell(n.Name, has.Text)
 	want, known := b.history.total(n.Name)
 	switch {
@@ -201,7 +201,7 @@ func (b *batch) cautious(want, is ledger.Cell) ledger.Cell {
 	return want
 }
 
-func (b *batch) judgeLimit(n reservation.Named, has reservation.Value) *finding {
+func (b *batch) judgeLimit(n reservation.Named, has reservation.KeyValue) *finding {
 	c := b.history.totals.Limits[n.Name]
 	want := nothing
 	if c.Charged > 0 {
@@ -220,7 +220,7 @@ func (b *batch) judgeLimit(n reservation.Named, has reservation.Value) *finding 
 
 // judgeUnpaid judges how many unpaid holds a counter has. When its other holds ended is
 // not recorded in movements, and stays.
-func (b *batch) judgeUnpaid(n reservation.Named, has reservation.Value) *finding {
+func (b *batch) judgeUnpaid(n reservation.Named, has reservation.KeyValue) *finding {
 	held := b.history.totals.Unpaid[n.Name]
 	is, times, ok := unpaidHolds(has.Text)
 	if has.Found == (held > 0 || times != "") && ok && is == held {
@@ -257,7 +257,7 @@ func counterWord(text string) string {
 	return charged + ", " + pending + " of them pending"
 }
 
-func (b *batch) judgeBinding(n reservation.Named, has reservation.Value) *finding {
+func (b *batch) judgeBinding(n reservation.Named, has reservation.KeyValue) *finding {
 	if ref, ok := record.NamedField(n.Name); ok {
 		return b.judgeByRef(n, has, ref)
 	}
@@ -295,7 +295,7 @@ func short(name string) string {
 }
 
 // valueWord describes a value for the journal.
-func valueWord(v reservation.Value) string {
+func valueWord(v reservation.KeyValue) string {
 	if !v.Found {
 		return "missing"
 	}

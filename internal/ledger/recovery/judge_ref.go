@@ -17,7 +17,7 @@ func (t *expected) under(ref string) bool {
 
 // judgeByRef judges one of the two fields that find the reservations of a ref: each
 // reservation that is not released or expired is in them once, as far as there is room.
-func (b *batch) judgeByRef(n reservation.Named, has reservation.Value, ref string) *finding {
+func (b *batch) judgeByRef(n reservation.Named, has reservation.KeyValue, ref string) *finding {
 	is := record.ByName{Ref: ref}
 	first, others := is.Fields()
 	at := func(field string) string { return b.values[reservation.Named{Part: n.Part, Name: field}].Text }

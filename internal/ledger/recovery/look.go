@@ -10,7 +10,7 @@ import (
 )
 
 // foundText says what Redis has.
-var foundText = map[Found]string{
+var foundText = map[PriorState]string{
 	FoundNothing:    "redis has nothing of it",
 	FoundUnfinished: "an earlier rebuild broke off",
 	FoundOther:      "redis has lost it, and it was loaded again",
@@ -151,7 +151,7 @@ func (b *rebuilding) miss() {
 		last = max(last, b.life.Seq)
 	}
 	missing := max(seen-last, b.fell(), 0)
-	b.out.Missing = Missing{
+	b.out.Missing = Gap{
 		AtLeast: missing, Unknown: b.out.Found != FoundAll || missing > 0,
 		Seen: seen, Looked: h.Now, Waiting: h.Behind(), Oldest: h.Age.Milliseconds(),
 	}

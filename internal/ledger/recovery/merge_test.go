@@ -575,7 +575,7 @@ func queued(t *testing.T, s *ledgertest.Seller, id string) {
 	t.Helper()
 	lines := []sale.Line{{SKU: "a", Quantity: 1}}
 	_, no, err := s.Hold(ledgertest.Soon(t), id, must(s.Catalogue().Sale("s")), &sale.Attempt{Sale: "s", Buyer: "buyer of " + id, Lines: lines}, lines,
-		edge.HoldOptions{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Queue: &reservation.Queue{
+		edge.HoldOptions{HoldFor: time.Hour, Margin: time.Minute, Mode: record.ModeResponse, Queue: &reservation.QueueOptions{
 			Pace: reservation.Pace{AtOnce: 1}, Most: 10, Memory: 1 << 20, Longest: time.Hour, Edge: "A", Gate: "gate", Order: []byte("packed"),
 		}})
 	if no != nil || err != nil {

@@ -17,6 +17,6 @@ func (t *expected) over(now time.Time) bool {
 }
 
 // forgotten reports whether a record differs only because Redis may have forgotten the reservation.
-func (b *batch) forgotten(t *expected, has reservation.Value, p parsed, readable bool) bool {
+func (b *batch) forgotten(t *expected, has reservation.KeyValue, p parsed, readable bool) bool {
 	return t != nil && (!has.Found || readable && p.fields.State == record.Tombstone) && t.over(b.seen.Now)
 }

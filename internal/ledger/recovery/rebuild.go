@@ -25,20 +25,20 @@ type RebuildOptions struct {
 	By string
 }
 
-// Found says what Redis had of the sale before the rebuild.
-type Found string
+// PriorState says what Redis had of the sale before the rebuild.
+type PriorState string
 
 // FoundNothing: everything is lost. FoundUnfinished: a rebuild was interrupted.
 // FoundOther: everything was lost, and the sale was loaded again. FoundBehind,
 // FoundDisagrees: the last movements are lost, and others may have taken their numbers.
 // FoundAll: nothing is lost.
 const (
-	FoundNothing    Found = "nothing"
-	FoundUnfinished Found = "unfinished"
-	FoundOther      Found = "another_life"
-	FoundBehind     Found = "behind"
-	FoundDisagrees  Found = "disagrees"
-	FoundAll        Found = "everything"
+	FoundNothing    PriorState = "nothing"
+	FoundUnfinished PriorState = "unfinished"
+	FoundOther      PriorState = "another_life"
+	FoundBehind     PriorState = "behind"
+	FoundDisagrees  PriorState = "disagrees"
+	FoundAll        PriorState = "everything"
 )
 
 // Rebuilt is what rebuilding a sale did, or would do.
@@ -46,7 +46,7 @@ type Rebuilt struct {
 	Sale   string `json:"sale"`
 	DryRun bool   `json:"dry_run,omitempty"`
 	// Found is what Redis had before the rebuild.
-	Found Found `json:"found"`
+	Found PriorState `json:"found"`
 	// Status and Version are those of the sale afterwards, Epoch its new life.
 	Status  sale.Status `json:"status"`
 	Version int64       `json:"version"`
@@ -60,7 +60,7 @@ type Rebuilt struct {
 	Limits       int                  `json:"limits"`
 	Adjustments  int                  `json:"adjustments"`
 	Returns      int                  `json:"returns"`
-	Missing      Missing              `json:"missing"`
+	Missing      Gap                  `json:"missing"`
 	// Merged is what Redis had and the ledger lacked; nil: there was no previous life.
 	Merged *Merged `json:"merged,omitempty"`
 	// Notes are sentences for the operator.
@@ -69,8 +69,8 @@ type Rebuilt struct {
 	Milliseconds int64 `json:"milliseconds"`
 }
 
-// Missing is what is known of movements that never reached the ledger.
-type Missing struct {
+// Gap is what is known of movements that never reached the ledger.
+type Gap struct {
 	// AtLeast is the number known to be missing, from what this process has seen of the
 	// journal. If it is left out, this process knows of none, but there may be some.
 	AtLeast int64 `json:"at_least,omitzero"`

@@ -38,7 +38,7 @@ func TestRebuildForgets(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	later := edge.New(store, edge.Options{Keys: []shard.Key{{KID: "k", JWK: "{}"}}})
+	later := edge.New(store, edge.Options{Keys: []shard.SigningKey{{KID: "k", JWK: "{}"}}})
 	t.Cleanup(func() {
 		if err := later.Stop(ledgertest.Soon(t)); err != nil {
 			t.Error(err)

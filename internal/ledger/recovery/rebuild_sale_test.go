@@ -36,7 +36,7 @@ func openShop(t *testing.T, server *redistest.Server, edges int, stock int64) *s
 		if err != nil {
 			t.Fatal(err)
 		}
-		e := edge.New(opened, edge.Options{Keys: []shard.Key{{KID: "k", JWK: "{}"}}})
+		e := edge.New(opened, edge.Options{Keys: []shard.SigningKey{{KID: "k", JWK: "{}"}}})
 		t.Cleanup(func() {
 			ctx, cancel := context.WithCancel(context.Background())
 			cancel()
@@ -185,7 +185,7 @@ func TestRebuildInMidSale(t *testing.T) {
 	}
 	for id, ev := range s.orders { // a buyer who repeats a purchase gets their order
 		_, err := s.buy(s.edges[0], id+" again", ev.Buyer, id[len("r-"):])
-		if b, ok := errors.AsType[*reservation.Bound](err); !ok || b.ID != id || b.State != record.Confirmed {
+		if b, ok := errors.AsType[*reservation.AlreadyBound](err); !ok || b.ID != id || b.State != record.Confirmed {
 			t.Errorf("%s once more: %v", id, err)
 		}
 		break

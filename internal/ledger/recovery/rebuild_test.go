@@ -178,7 +178,7 @@ func adjust(t *testing.T, s *ledgertest.Seller, id string, delta int64) error {
 func must(l *edge.Listing, _ bool) *edge.Listing { return l }
 
 func isBound(err error, id string) bool {
-	b, ok := errors.AsType[*reservation.Bound](err)
+	b, ok := errors.AsType[*reservation.AlreadyBound](err)
 	return ok && b.ID == id
 }
 
@@ -189,7 +189,7 @@ func TestRebuildAfterARollback(t *testing.T) {
 	for name, test := range map[string]struct {
 		again int
 		units int64
-		found recovery.Found
+		found recovery.PriorState
 	}{
 		"behind":            {0, 1000, recovery.FoundBehind},
 		"others":            {60, 1000, recovery.FoundDisagrees},

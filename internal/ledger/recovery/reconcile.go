@@ -122,7 +122,7 @@ func (r *run) readFile(ctx context.Context) error {
 }
 
 // each yields everything in a part; errors are in scanError.
-func (r *run) each(ctx context.Context, part reservation.Part) iter.Seq2[string, string] {
+func (r *run) each(ctx context.Context, part reservation.ShardPart) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		for cursor := uint64(0); ; {
 			names, values, next, err := r.store.Scan(ctx, r.sale, part, cursor)
@@ -142,6 +142,6 @@ func (r *run) each(ctx context.Context, part reservation.Part) iter.Seq2[string,
 	}
 }
 
-func (r *run) suspect(part reservation.Part, name string) {
+func (r *run) suspect(part reservation.ShardPart, name string) {
 	r.suspects[reservation.Named{Part: part, Name: name}] = true
 }

@@ -119,7 +119,7 @@ func (r *run) examine(ctx context.Context, names []reservation.Named) (*batch, e
 		return nil, err
 	}
 	r.report.Seq = seen.Seq
-	b := &batch{run: r, seen: seen, values: make(map[reservation.Named]reservation.Value, len(all))}
+	b := &batch{run: r, seen: seen, values: make(map[reservation.Named]reservation.KeyValue, len(all))}
 	for i, n := range all {
 		b.values[n] = seen.Values[i]
 	}

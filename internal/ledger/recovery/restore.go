@@ -107,7 +107,7 @@ func (r *Restoration) Cell(ctx context.Context, name string, c record.Cell) erro
 }
 
 // Limit restores a counter of a purchase limit.
-func (r *Restoration) Limit(ctx context.Context, field string, c record.Counter) error {
+func (r *Restoration) Limit(ctx context.Context, field string, c record.Count) error {
 	r.add(shard.LimitsKey, field, strconv.FormatInt(c.Charged, 10)+" "+strconv.FormatInt(c.Pending, 10))
 	return r.send(ctx, maxRestoreBatch)
 }

@@ -145,7 +145,7 @@ func (r *run) scanBindings(ctx context.Context) {
 }
 
 func (r *run) scanSets(ctx context.Context) {
-	for _, part := range []reservation.Part{reservation.PartDeadlines, reservation.PartInDoubt, reservation.PartUnbacked, reservation.PartTombstones} {
+	for _, part := range []reservation.ShardPart{reservation.PartDeadlines, reservation.PartInDoubt, reservation.PartUnbacked, reservation.PartTombstones} {
 		there := make(map[string]bool)
 		for id, score := range r.each(ctx, part) {
 			there[id] = true
@@ -220,7 +220,7 @@ func firstOf(n reservation.Named) string {
 	return n.Name
 }
 
-func limitText(c record.Counter) string {
+func limitText(c record.Count) string {
 	return strconv.FormatInt(c.Charged, 10) + " " + strconv.FormatInt(c.Pending, 10)
 }
 

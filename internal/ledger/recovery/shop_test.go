@@ -78,7 +78,7 @@ func TestConfirmedThatNoListHas(t *testing.T) {
 		}
 	}
 	m.hold("b", "", 1)
-	order := &reservation.Order{Lines: []sale.Line{{SKU: "a", Quantity: 2}}}
+	order := &reservation.ShopOrder{Lines: []sale.Line{{SKU: "a", Quantity: 2}}}
 	if _, err := m.Resolve(ctx, "s", order.Sale("b", reservation.SourceAnswer, "status_201")); err != nil {
 		t.Fatal(err)
 	}

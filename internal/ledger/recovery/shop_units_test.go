@@ -35,7 +35,7 @@ func TestUnitsOfTheShop(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.hold("more", "order-3", 1)
-	order := &reservation.Order{Lines: []sale.Line{{SKU: "a", Quantity: 4}}}
+	order := &reservation.ShopOrder{Lines: []sale.Line{{SKU: "a", Quantity: 4}}}
 	if _, err := m.Resolve(ctx, "s", order.Sale("more", reservation.SourceAnswer, "status_201")); err != nil {
 		t.Fatal(err)
 	}

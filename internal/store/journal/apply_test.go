@@ -53,7 +53,7 @@ func TestApply(t *testing.T) {
 			t.Errorf("after %s: %v unpaid", step.m.Kind, kept.Unpaid)
 		}
 	}
-	if reservation.State != record.Confirmed || kept.Limits["f|-|ann"] != (record.Counter{Charged: 3}) {
+	if reservation.State != record.Confirmed || kept.Limits["f|-|ann"] != (record.Count{Charged: 3}) {
 		t.Errorf("the reservation is %+v, the limits are %v", reservation, kept.Limits)
 	}
 	unknown := journal.Movement{Kind: "later"}

@@ -72,7 +72,7 @@ func (j *Journal) Head(ctx context.Context, sale string) (Head, error) {
 	fell := known.Epoch == h.Epoch && h.Last < known.Last
 	if h.Fenced = meta.Has(9) || fell && meta.Has(8) && j.isFenced(ctx, sale); !h.Fenced {
 		if fell {
-			j.shard.Clock(sale).Fell(shard.Mark{Life: before.Life, Seq: known.Last}, h.Last)
+			j.shard.Clock(sale).Fell(shard.ClockMark{Life: before.Life, Seq: known.Last}, h.Last)
 		}
 		j.regained(sale, meta.Text(10), h.Last)
 		h.Lost = j.Fall(sale).Lost()

@@ -11,8 +11,8 @@ import (
 	"github.com/stockgate/stockgate/lua"
 )
 
-// Lease says how far the outbox is with a sale.
-type Lease struct {
+// SendLease says how far the outbox is with a sale.
+type SendLease struct {
 	// Epoch is the life of the shard.
 	Epoch int64
 	// Sent is the last movement that the receiver has; 0: none.
@@ -24,16 +24,16 @@ type Lease struct {
 
 // AcquireLease acquires or renews the lease to send a sale's movements, for a time by the
 // shard's clock. It records that the batch up to last, of that epoch, is on its way; 0: no
-// batch. If another batch is already on its way, Lease.Sending says so: send that one. False:
+// batch. If another batch is already on its way, SendLease.Sending says so: send that one. False:
 // another process has the lease. What precedes the lease is on the replicas by then, so a
 // failover does not lose what the receiver gets.
-func (j *Journal) AcquireLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (Lease, bool, error) {
+func (j *Journal) AcquireLease(ctx context.Context, sale, owner string, forHow time.Duration, epoch, last int64) (SendLease, bool, error) {
 	replies, err := j.shard.RunReplicated(ctx, sale, shard.Op(lua.Outbox, owner, forHow.Milliseconds(), epoch, last))
 	if err != nil {
-		return Lease{}, false, err
+		return SendLease{}, false, err
 	}
 	r := replies[0]
-	at := Lease{Epoch: r.Number(1), Sent: r.Number(2), Sending: r.Number(3)}
+	at := SendLease{Epoch: r.Number(1), Sent: r.Number(2), Sending: r.Number(3)}
 	switch r.Code() {
 	case lua.OK:
 		return at, true, nil

@@ -11,7 +11,7 @@ import (
 
 // Entry is one entry of a named list, in the canonical form that all edges give it.
 type Entry struct {
-	// Kind is what Value is: any, buyer, phone, address, device; or ip.
+	// Kind is what Value is: any, buyer, phone, email, address, device; or ip.
 	Kind string
 	// Value has up to 512 bytes; it is empty for ip.
 	Value string

@@ -20,9 +20,9 @@ const (
 	maxEarly = 1 << 16
 )
 
-// follower updates a view's filter from one change of the list to a later one.
+// follower updates a watcher's filter from one change of the list to a later one.
 type follower struct {
-	*View
+	*Watcher
 	filter Filter
 	synced bool // the filter in use has all changes up to at
 	at     listPosition
@@ -39,7 +39,7 @@ type filling struct {
 	removed       int64 // the most entries that the list no longer has
 }
 
-// errGap says that the log does not reach from the view's position to the present list.
+// errGap says that the log does not reach from the watcher's position to the present list.
 var errGap = errors.New("the log of the list does not go back so far")
 
 // look brings the filter up to date once.

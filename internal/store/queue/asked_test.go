@@ -44,7 +44,7 @@ func TestManyAskAboutOneOrder(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	left := make(chan struct{})
-	all.Go(func() { // so that there is always a question that another one joins
+	all.Go(func() { // so that there is a question to join
 		for {
 			select {
 			case <-left:
@@ -54,10 +54,10 @@ func TestManyAskAboutOneOrder(t *testing.T) {
 			}
 		}
 	})
-	for {
-		_, err := a.queue.Ask(ctx, "s", "r3")
-		if errors.Is(err, context.Canceled) || t.Failed() {
-			break
+	for !t.Failed() {
+		stocktest.Eventually(t, "a question that has not begun", func() bool { return a.queue.Asks("s", "r3") })
+		if _, err := a.queue.Ask(ctx, "s", "r3"); errors.Is(err, context.Canceled) {
+			break // else it began before this caller came, who asks now
 		}
 	}
 	close(left)

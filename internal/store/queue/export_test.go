@@ -12,6 +12,14 @@ func (q *Queue) AskEvery(d time.Duration) { q.askEvery = d }
 // MostPolls sets how many clients may wait for news.
 func (q *Queue) MostPolls(n int) { q.mostPolls = n }
 
+// Asks reports whether a question about an order has not begun, so that the next caller joins it.
+func (q *Queue) Asks(sale, id string) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	a := q.asked[sale+" "+id]
+	return a != nil && a.next != nil
+}
+
 // AskedAbout is about how many orders something is remembered.
 func (q *Queue) AskedAbout() int {
 	q.mu.Lock()

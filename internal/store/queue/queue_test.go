@@ -67,8 +67,8 @@ func (s *shop) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
 	}
 }
 
-func (s *shop) options() *reservation.Queue {
-	return &reservation.Queue{Pace: s.pace, Most: 100, Memory: 1 << 20, Longest: time.Hour, Edge: s.queue.Edge, Gate: "gate"}
+func (s *shop) options() *reservation.QueueOptions {
+	return &reservation.QueueOptions{Pace: s.pace, Most: 100, Memory: 1 << 20, Longest: time.Hour, Edge: s.queue.Edge, Gate: "gate"}
 }
 
 // order reserves one unit for a buyer. A waiter is nil where the order does not wait.
@@ -81,7 +81,7 @@ func (s *shop) order(id string) (reservation.Hold, *queue.Waiter) {
 	return hold, w
 }
 
-func (s *shop) try(id string, o *reservation.Queue) (reservation.Hold, *queue.Waiter, *sale.Refusal) {
+func (s *shop) try(id string, o *reservation.QueueOptions) (reservation.Hold, *queue.Waiter, *sale.Refusal) {
 	s.t.Helper()
 	var err error
 	if o.Order, err = s.queue.Pack("s", id, &queue.Order{Gate: "gate", Method: "POST", URI: "/" + id}); err != nil {

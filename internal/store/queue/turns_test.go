@@ -32,12 +32,12 @@ func (s *shop) line(ids ...string) {
 	}
 }
 
-func (s *shop) put(id string, o *reservation.Queue) reservation.Hold {
+func (s *shop) put(id string, o *reservation.QueueOptions) reservation.Hold {
 	s.t.Helper()
 	return s.putOrder(id, o, &queue.Order{Gate: "gate"})
 }
 
-func (s *shop) putOrder(id string, o *reservation.Queue, order *queue.Order) reservation.Hold {
+func (s *shop) putOrder(id string, o *reservation.QueueOptions, order *queue.Order) reservation.Hold {
 	s.t.Helper()
 	var err error
 	if o.Order, err = s.queue.Pack("s", id, order); err != nil {
@@ -406,7 +406,7 @@ func TestPaceOfLateTurns(t *testing.T) {
 		if p := a.place("r2"); p.State != record.Waiting {
 			t.Errorf("r2 is %+v", p)
 		}
-		if hold := a.put("r6", &reservation.Queue{Pace: slow, Most: 100, Memory: 1 << 20, Longest: time.Hour, Edge: "A", Gate: "gate"}); hold.State != record.Waiting {
+		if hold := a.put("r6", &reservation.QueueOptions{Pace: slow, Most: 100, Memory: 1 << 20, Longest: time.Hour, Edge: "A", Gate: "gate"}); hold.State != record.Waiting {
 			t.Errorf("a new order is %s before the next one may go", hold.State)
 		}
 	})

@@ -38,7 +38,7 @@ func rateEdge(t testing.TB, o shard.Options, rates *shard.Client) *edge.Edge {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := edge.New(s, edge.Options{Keys: []shard.Key{{KID: "rates", Seal: [32]byte{1}}}, Rates: rates})
+	e := edge.New(s, edge.Options{Keys: []shard.SigningKey{{KID: "rates", Seal: [32]byte{1}}}, Rates: rates})
 	t.Cleanup(func() {
 		if err := e.Stop(stocktest.Soon(t)); err != nil {
 			t.Error(err)

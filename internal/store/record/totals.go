@@ -12,22 +12,22 @@ type Totals struct {
 	// Cells are the units of each cell, by its name, without SKU and Region. Available follows: see Balance.
 	Cells map[string]*Cell
 	// Limits are the counters of the purchase limits, by their fields; nil: they are not counted.
-	Limits map[string]Counter
+	Limits map[string]Count
 	// Unpaid are how many unpaid holds each counter of them has; nil: they are not counted.
 	Unpaid map[string]int64
 	// Now: limits whose window is over by then are not counted. Zero: all are.
 	Now time.Time
 }
 
-// Counter is what a purchase limit has counted.
-type Counter struct {
+// Count is what a purchase limit has counted.
+type Count struct {
 	// Charged is the whole count, Pending the part of it that belongs to unsettled holds.
 	Charged, Pending int64
 }
 
 // NewTotals begins totals of everything.
 func NewTotals() *Totals {
-	return &Totals{Cells: make(map[string]*Cell), Limits: make(map[string]Counter), Unpaid: make(map[string]int64)}
+	return &Totals{Cells: make(map[string]*Cell), Limits: make(map[string]Count), Unpaid: make(map[string]int64)}
 }
 
 // NewStock begins totals of the cells alone.
@@ -71,7 +71,7 @@ func (t *Totals) countCharges(r *Record, times int64) {
 		if r.State != Confirmed {
 			c.Pending += times * n
 		}
-		if t.Limits[field] = c; c == (Counter{}) {
+		if t.Limits[field] = c; c == (Count{}) {
 			delete(t.Limits, field)
 		}
 	}

@@ -14,13 +14,13 @@ func TestTotals(t *testing.T) {
 	r := record.Record{
 		Lines: []record.CellUnits{{Cell: "a", Units: 3}, {Cell: "b", Units: 1}}, Charges: "units|-|ann 4 orders|100|ann 1", Unpaid: "buyer|ann ip|x",
 	}
-	both := func(pending int64) map[string]record.Counter {
-		return map[string]record.Counter{"units|-|ann": {Charged: 4, Pending: 4 * pending}, "orders|100|ann": {Charged: 1, Pending: pending}}
+	both := func(pending int64) map[string]record.Count {
+		return map[string]record.Count{"units|-|ann": {Charged: 4, Pending: 4 * pending}, "orders|100|ann": {Charged: 1, Pending: pending}}
 	}
 	for state, want := range map[record.State]struct {
 		cell    record.Cell
 		returns int64
-		limits  map[string]record.Counter
+		limits  map[string]record.Count
 		unpaid  map[string]int64
 	}{
 		record.Held:      {cell: record.Cell{Held: 3, Available: 7}, limits: both(1), unpaid: map[string]int64{"buyer|ann": 1, "ip|x": 1}},

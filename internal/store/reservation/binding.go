@@ -31,16 +31,16 @@ func BindingOf(secret *identity.Secret, a *sale.Attempt, lines []sale.Line, ttl 
 	return Binding{Field: secret.Key(a.Buyer, a.Key), Print: a.Print, TTL: ttl}
 }
 
-// The values of Bound.By: what binds an attempt to another reservation.
+// The values of AlreadyBound.By: what binds an attempt to another reservation.
 const (
 	ByKey    = "key"    // its idempotency key
 	ByRef    = "ref"    // the shop's own name of the order
 	BySingle = "single" // its buyer and lines
 )
 
-// Bound is the reservation to which an attempt's key or ref belongs already. It is an
+// AlreadyBound is the reservation to which an attempt's key or ref belongs already. It is an
 // error so that no caller mistakes it for a hold.
-type Bound struct {
+type AlreadyBound struct {
 	By, ID string
 	State  record.State
 	// Same says that the reservation was made by the same request: for a key the same
@@ -51,14 +51,14 @@ type Bound struct {
 	Sale                            string
 }
 
-func (b *Bound) Error() string {
+func (b *AlreadyBound) Error() string {
 	return fmt.Sprintf("the attempt's %s belongs to reservation %s, which is %s", b.By, b.ID, b.State)
 }
 
 // ReadBound reads the reply that names another reservation.
-func ReadBound(sale string, r shard.Reply) *Bound {
+func ReadBound(sale string, r shard.Reply) *AlreadyBound {
 	at := func(i int) time.Time { return r.Time(i) }
-	return &Bound{
+	return &AlreadyBound{
 		By: r.Text(1), ID: r.Text(2), State: record.State(r.Text(3)), Same: r.Number(4) == 1,
 		Created: at(5), Deadline: at(6), Exp: at(7), Changed: at(8), Epoch: r.Number(9), Sale: sale,
 	}

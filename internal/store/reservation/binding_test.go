@@ -351,13 +351,13 @@ func TestEdgeBinds(t *testing.T) {
 		l, _ := e.Catalogue().Sale("s")
 		two := []sale.Line{{SKU: "a", Quantity: 1}, {SKU: "b", Region: "north", Quantity: 1}}
 		turned := []sale.Line{two[1], two[0]}
-		hold := func(id string, a *sale.Attempt, lines []sale.Line) (reservation.Hold, *reservation.Bound) {
+		hold := func(id string, a *sale.Attempt, lines []sale.Line) (reservation.Hold, *reservation.AlreadyBound) {
 			t.Helper()
 			a.Lines = lines
 			keep := stocktest.HoldOptions
 			keep.KeyTTL, keep.Gate = time.Hour, "main"
 			h, refusal, err := e.Hold(stocktest.Soon(t), id, l, a, lines, keep)
-			found, ok := errors.AsType[*reservation.Bound](err)
+			found, ok := errors.AsType[*reservation.AlreadyBound](err)
 			if refusal != nil || err != nil && !ok {
 				t.Fatalf("%s: %+v, %v", id, refusal, err)
 			}

@@ -90,10 +90,10 @@ func (c *clocked) reserve(id string, edit ...func(*reservation.ReserveRequest)) 
 }
 
 // bound reserves, and returns the reservation that is in the way; nil: it is reserved.
-func (c *clocked) bound(id string, edit ...func(*reservation.ReserveRequest)) *reservation.Bound {
+func (c *clocked) bound(id string, edit ...func(*reservation.ReserveRequest)) *reservation.AlreadyBound {
 	c.t.Helper()
 	_, refusal, err := c.Reserve(stocktest.Soon(c.t), c.claimOf(id, edit...))
-	b, ok := errors.AsType[*reservation.Bound](err)
+	b, ok := errors.AsType[*reservation.AlreadyBound](err)
 	if refusal != nil || err != nil && !ok {
 		c.t.Fatalf("reserve %s: %+v, %v", id, refusal, err)
 	}

@@ -19,7 +19,7 @@ import (
 
 // waits is an order of edge A that waits while another one is at the shop.
 func waits(c *reservation.ReserveRequest) {
-	c.Queue = &reservation.Queue{
+	c.Queue = &reservation.QueueOptions{
 		Pace: reservation.Pace{Orders: 1, Per: time.Second, AtOnce: 1}, Most: 100, Memory: 1 << 20, Longest: time.Minute, Edge: "A", Gate: "gate", Order: []byte("packed"),
 	}
 }

@@ -17,7 +17,7 @@ import (
 func queued(id string) reservation.Operation {
 	op := wire(take(id, 1))
 	op.Claim.Version = 1
-	op.Claim.Queue = &reservation.Queue{
+	op.Claim.Queue = &reservation.QueueOptions{
 		Pace: reservation.Pace{Orders: 1000, Per: time.Second, AtOnce: 1}, Most: 100, Memory: 1 << 20, Longest: time.Second, Edge: "A", Gate: "gate", Order: []byte("packed"),
 	}
 	return op

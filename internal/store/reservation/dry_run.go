@@ -13,20 +13,20 @@ import (
 	"github.com/stockgate/stockgate/lua"
 )
 
-// Sold says what the shop has answered to an attempt before its dry run.
-type Sold string
+// PriorAnswer says what the shop has answered to an attempt before its dry run.
+type PriorAnswer string
 
 const (
-	NotSold  Sold = "0"
-	WasSold  Sold = "1"
-	SoldPast Sold = "past" // the edge itself would have refused the attempt, so nothing is checked
+	NotSold  PriorAnswer = "0"
+	WasSold  PriorAnswer = "1"
+	SoldPast PriorAnswer = "past" // the edge itself would have refused the attempt, so nothing is checked
 )
 
 // DryRun says how Reserve would answer a request, and holds and charges nothing. What the shop
 // has sold is noted apart, and is gone for later dry runs: see lua/dryrun.lua. The request's ID
 // and counters of unpaid holds are not used. The refusal in shadow is that of a limit in shadow.
-// The errors are those of Reserve; a *Bound also says that the order was noted before.
-func (s *Store) DryRun(ctx context.Context, c *ReserveRequest, sold Sold) (shadow, refusal *sale.Refusal, err error) {
+// The errors are those of Reserve; a *AlreadyBound also says that the order was noted before.
+func (s *Store) DryRun(ctx context.Context, c *ReserveRequest, sold PriorAnswer) (shadow, refusal *sale.Refusal, err error) {
 	if len(c.Lines) == 0 || !validRef(c.Ref) {
 		return nil, nil, errors.New("a dry run needs lines, and a ref of 1 to 128 printable ASCII characters without space")
 	}

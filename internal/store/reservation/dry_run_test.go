@@ -49,12 +49,12 @@ func allKeys(t *testing.T, c *redis.Client, but string) string {
 }
 
 // dryRun is a dry run for one unit; it returns the reason of the refusal, "repeat" or "".
-func dryRun(t *testing.T, e *edge.Edge, a sale.Attempt, sold reservation.Sold) (reason, shadow sale.Reason) {
+func dryRun(t *testing.T, e *edge.Edge, a sale.Attempt, sold reservation.PriorAnswer) (reason, shadow sale.Reason) {
 	t.Helper()
 	l, _ := e.Catalogue().Sale("s")
 	a.Sale, a.Lines = "s", []sale.Line{{SKU: "a", Quantity: 1}}
 	would, no, err := e.DryRun(stocktest.Soon(t), l, &a, a.Lines, stocktest.HoldOptions, sold)
-	if _, repeat := errors.AsType[*reservation.Bound](err); repeat {
+	if _, repeat := errors.AsType[*reservation.AlreadyBound](err); repeat {
 		return "repeat", ""
 	} else if err != nil {
 		t.Fatal(err)
@@ -77,7 +77,7 @@ func TestDryRunsChangeNothing(t *testing.T) {
 		before := allKeys(t, b.Client(), ":shadow")
 		for i, c := range []struct {
 			buyer, key, ref string
-			sold            reservation.Sold
+			sold            reservation.PriorAnswer
 			want            sale.Reason
 		}{
 			{"ann", "", "", reservation.NotSold, ""},

@@ -29,7 +29,7 @@ func TestProfiles(t *testing.T) {
 	wants("7 30000 5000 backend 0 2 a 2 b@x 1 2 3 10 20 1 -4 0 30",
 		"told 30000 5000 backend 0 2 a 2 b@x 1"+told, "told 30000 5000 backend 0 2 a 2 b@x 1"+told)
 	c.Unpaid = reservation.Owed{Fields: []string{"u", "v"}, AtOnce: 1, Ended: 2, Within: time.Minute}
-	c.Queue = &reservation.Queue{Pace: reservation.Pace{Orders: 5, Per: time.Second, AtOnce: 6}, Most: 7, Memory: 8, Longest: time.Hour, Edge: "e", Gate: "p"}
+	c.Queue = &reservation.QueueOptions{Pace: reservation.Pace{Orders: 5, Per: time.Second, AtOnce: 6}, Most: 7, Memory: 8, Longest: time.Hour, Edge: "e", Gate: "p"}
 	const queue, owed = "backend:5:1000:6:7:8:3600000:e:p 2:", ":60000 2 a 2 b@x 1"
 	wants("7 30000 5000 queued:"+queue+"1:2"+owed+" 2 3 10 20 1 -4 0 30",
 		"told 30000 5000 goes:"+queue+"9000000000000000:9000000000000000"+owed+told,

@@ -12,44 +12,43 @@ import (
 	"github.com/stockgate/stockgate/lua"
 )
 
-// Part is a kind of value that a shard keeps under a name. Its values are those of
-// lua/examine.lua.
-type Part string
+// ShardPart is a kind of value that a shard keeps under a name. lua/examine.lua has the same values.
+type ShardPart string
 
 // The parts of a shard.
 const (
-	PartCell       Part = "cell"       // "stock available held in_doubt confirmed"
-	PartLimit      Part = "limit"      // "charged pending"
-	PartRecord     Part = "record"     // see lua/shard.lua
-	PartBinding    Part = "binding"    // a reservation's id
-	PartAdjustment Part = "adjustment" // "cell delta stock"
-	PartReturn     Part = "return"     // of "reservation|return id": "restock cell quantity …", a tab, what was answered
-	PartUnpaid     Part = "unpaid"     // "held t1 t2 …", see lua/unpaid.lua
-	PartDeadlines  Part = "deadlines"  // these four: ms
-	PartInDoubt    Part = "in_doubt"
-	PartUnbacked   Part = "unbacked"
-	PartTombstones Part = "tombstones"
+	PartCell       ShardPart = "cell"       // "stock available held in_doubt confirmed"
+	PartLimit      ShardPart = "limit"      // "charged pending"
+	PartRecord     ShardPart = "record"     // see lua/shard.lua
+	PartBinding    ShardPart = "binding"    // a reservation's id
+	PartAdjustment ShardPart = "adjustment" // "cell delta stock"
+	PartReturn     ShardPart = "return"     // of "reservation|return id": "restock cell quantity …", a tab, what was answered
+	PartUnpaid     ShardPart = "unpaid"     // "held t1 t2 …", see lua/unpaid.lua
+	PartDeadlines  ShardPart = "deadlines"  // these four: ms
+	PartInDoubt    ShardPart = "in_doubt"
+	PartUnbacked   ShardPart = "unbacked"
+	PartTombstones ShardPart = "tombstones"
 )
 
 // Parts are all parts of a shard.
-var Parts = []Part{
+var Parts = []ShardPart{
 	PartRecord, PartCell, PartLimit, PartBinding, PartDeadlines, PartInDoubt, PartUnbacked, PartTombstones, PartAdjustment, PartReturn, PartUnpaid,
 }
 
 // Named is the name of one value in a shard.
 type Named struct {
-	Part Part
+	Part ShardPart
 	Name string
 }
 
-// Value is what a shard has under a name; Found false: nothing.
-type Value struct {
+// KeyValue is what a shard has under a name; Found false: nothing.
+type KeyValue struct {
 	Text  string
 	Found bool
 }
 
 // argument writes a value as lua/repair.lua reads it.
-func (v Value) argument() string {
+func (v KeyValue) argument() string {
 	if !v.Found {
 		return ""
 	}
@@ -62,7 +61,7 @@ type Examined struct {
 	Epoch, Seq int64
 	// Now is Redis's own time, Ends the end of the sale.
 	Now, Ends time.Time
-	Values    []Value
+	Values    []KeyValue
 }
 
 // MaxExamine bounds the values of one call of Examine or Repair, because all other calls
@@ -98,7 +97,7 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 		return nil, err
 	}
 	out := &Examined{
-		Epoch: replies[0].Number(1), Seq: seq, Now: record.TimeOf(replies[0].Number(2)), Ends: record.TimeOf(replies[0].Number(3)), Values: make([]Value, len(names)),
+		Epoch: replies[0].Number(1), Seq: seq, Now: record.TimeOf(replies[0].Number(2)), Ends: record.TimeOf(replies[0].Number(3)), Values: make([]KeyValue, len(names)),
 	}
 	if out.Epoch == 0 {
 		return nil, shard.ErrNoSale
@@ -107,7 +106,7 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 		for i, place := range at {
 			if 4+i < len(replies[o]) { // a nil at the end is left out
 				text, found := replies[o][4+i].(string)
-				out.Values[place] = Value{text, found}
+				out.Values[place] = KeyValue{text, found}
 			}
 		}
 	}
@@ -117,7 +116,7 @@ func (s *Store) Examine(ctx context.Context, sale string, names []Named) (*Exami
 // Scan reads some names and values of a part. It begins with cursor 0 and goes on with
 // next; all have been read when next is 0 again. A value that changes meanwhile may be
 // missing or come twice.
-func (s *Store) Scan(ctx context.Context, sale string, part Part, cursor uint64) (names []string, values []string, next uint64, err error) {
+func (s *Store) Scan(ctx context.Context, sale string, part ShardPart, cursor uint64) (names []string, values []string, next uint64, err error) {
 	page, next, err := s.shard.Data(sale).Scan(ctx, partKeys[part], cursor, "", MaxExamine)
 	if err != nil {
 		return nil, nil, 0, err
@@ -129,7 +128,7 @@ func (s *Store) Scan(ctx context.Context, sale string, part Part, cursor uint64)
 }
 
 // partKeys are the indexes of the parts among the keys of a shard.
-var partKeys = map[Part]int{
+var partKeys = map[ShardPart]int{
 	PartCell: shard.CellsKey, PartLimit: shard.LimitsKey, PartRecord: shard.RecordsKey, PartDeadlines: shard.DeadlinesKey, PartInDoubt: shard.InDoubtKey, PartUnbacked: shard.UnbackedKey,
 	PartTombstones: shard.TombstonesKey, PartAdjustment: shard.AdjustmentsKey, PartBinding: shard.BindingsKey, PartReturn: shard.ReturnsKey, PartUnpaid: shard.UnpaidKey,
 }
@@ -138,7 +137,7 @@ var partKeys = map[Part]int{
 type Repair struct {
 	Named
 	// Found is what was examined, Wanted what it must be.
-	Found, Wanted Value
+	Found, Wanted KeyValue
 	// Why is a few words for the journal.
 	Why string
 	// Record is the record of the reservation concerned, if there is one: it goes into the

@@ -75,7 +75,7 @@ func counted(t *testing.T, b redistest.Backend, e *edge.Edge) []string {
 func TestForeignKey(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
 		first := stocktest.Selling(t, stocktest.Options(b), 3)
-		second := stocktest.NewEdge(t, stocktest.Options(b), edge.Options{Keys: []shard.Key{stocktest.Key("other")}})
+		second := stocktest.NewEdge(t, stocktest.Options(b), edge.Options{Keys: []shard.SigningKey{stocktest.Key("other")}})
 		err := second.Refresh(stocktest.Soon(t))
 		if !errors.Is(err, shard.ErrForeignKey) || !errors.Is(second.Ready(), shard.ErrForeignKey) {
 			t.Fatalf("refresh says %v, ready %v, want %v", err, second.Ready(), shard.ErrForeignKey)
@@ -104,15 +104,15 @@ func TestKeyRotation(t *testing.T) {
 		old, next := stocktest.Key("main"), stocktest.Key("next")
 		for _, step := range []struct {
 			name string
-			keys []shard.Key
+			keys []shard.SigningKey
 		}{
-			{"old", []shard.Key{old}},
-			{"old, next", []shard.Key{old, next}},
-			{"old again, while others know the next", []shard.Key{old}},
-			{"next, old", []shard.Key{next, old}},
-			{"old, next, while others sign with the next", []shard.Key{old, next}},
-			{"next, old again", []shard.Key{next, old}},
-			{"next", []shard.Key{next}},
+			{"old", []shard.SigningKey{old}},
+			{"old, next", []shard.SigningKey{old, next}},
+			{"old again, while others know the next", []shard.SigningKey{old}},
+			{"next, old", []shard.SigningKey{next, old}},
+			{"old, next, while others sign with the next", []shard.SigningKey{old, next}},
+			{"next, old again", []shard.SigningKey{next, old}},
+			{"next", []shard.SigningKey{next}},
 		} {
 			e := stocktest.NewEdge(t, stocktest.Options(b), edge.Options{Keys: step.keys})
 			if err := e.Refresh(stocktest.Soon(t)); err != nil {
@@ -128,7 +128,7 @@ func TestKeyRotation(t *testing.T) {
 				}
 			}
 		}
-		late := stocktest.NewEdge(t, stocktest.Options(b), edge.Options{Keys: []shard.Key{old}})
+		late := stocktest.NewEdge(t, stocktest.Options(b), edge.Options{Keys: []shard.SigningKey{old}})
 		if err := late.Refresh(stocktest.Soon(t)); !errors.Is(err, shard.ErrForeignKey) {
 			t.Errorf("an edge that missed the rotation gets %v, want %v", err, shard.ErrForeignKey)
 		}
@@ -141,18 +141,18 @@ func TestInterruptedRotation(t *testing.T) {
 	f := stocktest.NewFaulty(t, stocktest.Long)
 	old, next := stocktest.Key("main"), stocktest.Key("next")
 	o := stocktest.At(f.Proxy.Addr(), stocktest.Long)
-	e := stocktest.NewEdge(t, o, edge.Options{Keys: []shard.Key{next, old}})
+	e := stocktest.NewEdge(t, o, edge.Options{Keys: []shard.SigningKey{next, old}})
 	f.Proxy.CutReplies(1, "EVALSHA")
 	if err := e.Refresh(stocktest.Soon(t)); !errors.Is(err, shard.ErrUnavailable) || f.Proxy.CutsLeft() != 0 {
 		t.Fatalf("refresh says %v with %d cuts left, want a lost reply", err, f.Proxy.CutsLeft())
 	}
 	for name, test := range map[string]struct {
-		keys []shard.Key
+		keys []shard.SigningKey
 		want error
 	}{
-		"the old":       {[]shard.Key{old}, nil},
-		"only the next": {[]shard.Key{next}, shard.ErrForeignKey},
-		"both":          {[]shard.Key{old, next}, nil},
+		"the old":       {[]shard.SigningKey{old}, nil},
+		"only the next": {[]shard.SigningKey{next}, shard.ErrForeignKey},
+		"both":          {[]shard.SigningKey{old, next}, nil},
 	} {
 		e := stocktest.NewEdge(t, o, edge.Options{Keys: test.keys})
 		if err := e.Refresh(stocktest.Soon(t)); !errors.Is(err, test.want) {

@@ -19,12 +19,12 @@ type work struct {
 }
 
 func newWork() *work {
-	return &work{gate: challenge.New(challenge.Rules{Above: 200, Window: time.Second, Least: 12, Most: 20})}
+	return &work{gate: challenge.New(challenge.Policy{Above: 200, Window: time.Second, Least: 12, Most: 20})}
 }
 
 // passes counts an attempt, and reports whether the machine can do the work for it in time.
 func (w *work) passes(now time.Time, address string) bool {
-	bits := w.gate.Judge(now, nil, challenge.Scope{Gate: "g", Sale: "s", Address: address}, "")
+	bits := w.gate.Judge(now, nil, challenge.TaskScope{Gate: "g", Sale: "s", Address: address}, "")
 	if bits == 0 {
 		return true
 	}

@@ -43,9 +43,18 @@ type Applied struct {
 	Version int64 `json:"version"`
 }
 
+// refusedChange is what a dry run says of a change that is refused; nil: it was none.
+func refusedChange(o ApplyOptions, err error) *Applied {
+	if refused, ok := errors.AsType[*sale.RefusedChange](err); ok && o.DryRun {
+		return &Applied{Changes: refused.Notes, DryRun: true}
+	}
+	return nil
+}
+
 // Apply loads a sale, or the changes of its file since it was applied last; units from
 // Adjust are kept. It applies all or nothing, and the same file again changes nothing. The
-// error wraps shard.ErrRefused if the sale's state does not allow the change.
+// error wraps shard.ErrRefused if the sale's state does not allow the change; of a dry run, the changes are returned
+// beside it.
 func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Applied, error) {
 	for range 10 {
 		current, err := s.Load(ctx, next.ID)
@@ -59,7 +68,7 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 		}
 		change, err := sale.Plan(current.Sale, current.Status, next, o.Force)
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", shard.ErrRefused, err)
+			return refusedChange(o, err), fmt.Errorf("%w: %w", shard.ErrRefused, err)
 		}
 		next := next
 		if current.Sale != nil && current.Sale.MovedIn != nil && next.MovedIn == nil {
@@ -71,12 +80,16 @@ func (s *Store) Apply(ctx context.Context, next *sale.Sale, o ApplyOptions) (*Ap
 		if err != nil {
 			return nil, err
 		}
-		if err := s.checkMovedIn(ctx, current.Sale, next); err != nil {
-			return nil, err
-		}
 		out := &Applied{Changes: change.Notes, Same: change.Same, DryRun: o.DryRun, Version: current.Version}
+		err = s.checkMovedIn(ctx, current.Sale, next)
+		switch {
+		case err != nil && !o.DryRun:
+			return nil, err
+		case err == nil && o.DryRun:
+			err = s.tryDeltas(ctx, next.ID, change)
+		}
 		if o.DryRun {
-			return out, s.tryDeltas(ctx, next.ID, change)
+			return out, err
 		}
 		if change.Same {
 			// an earlier call may have failed to announce it, or may have applied it

@@ -84,7 +84,7 @@ func boundBy(t *testing.T, err error) string {
 	if err == nil {
 		return ""
 	}
-	b, ok := err.(*reservation.Bound)
+	b, ok := err.(*reservation.AlreadyBound)
 	if !ok {
 		t.Fatal(err)
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/stockgate/stockgate/internal/store/record"
 )
 
-// Queue says how orders wait for the shop.
-type Queue struct {
+// QueueOptions says how orders wait for the shop.
+type QueueOptions struct {
 	Pace
 	// Most is how many orders may wait, and Memory how many bytes they may take in Redis.
 	Most, Memory int64
@@ -32,7 +32,7 @@ type Pace struct {
 
 // appendMode appends the mode of a profile, as lua/reserve.lua takes it. q may be nil; else word is how the
 // order counts: queued, waits or goes.
-func (q *Queue) appendMode(b []byte, word string, mode record.Mode) []byte {
+func (q *QueueOptions) appendMode(b []byte, word string, mode record.Mode) []byte {
 	if q == nil {
 		return append(b, mode...)
 	}

@@ -143,8 +143,8 @@ func (s *Store) checkMovedIn(ctx context.Context, was, next *sale.Sale) error {
 	return nil
 }
 
-// Order is what the shop says an order has, for a reservation of it.
-type Order struct {
+// ShopOrder is what the shop says an order has, for a reservation of it.
+type ShopOrder struct {
 	// Lines are those of the reservation's sale, each item in a region once.
 	Lines []sale.Line
 	// Charges are what the lines beyond those held cost of the purchase limits.
@@ -155,7 +155,7 @@ type Order struct {
 // order's lines: what was held beyond them goes back on sale, and what was sold beyond the hold
 // gets a confirmed reservation of its own, or an unbacked one if its units are gone. Its id is
 // MoreOf. To tell it again changes nothing. DiffersOf reads the reply.
-func (o *Order) Sale(id string, word Source, cause string) shard.Operation {
+func (o *ShopOrder) Sale(id string, word Authority, cause string) shard.Operation {
 	args := lineArgs([]any{id, string(word), cause, MoreOf(id)}, o.Lines)
 	return shard.Op(lua.Sold, chargeArgs(args, o.Charges)...)
 }

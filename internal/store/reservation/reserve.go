@@ -40,7 +40,7 @@ type ReserveRequest struct {
 	Gate string
 	// Queue lets the order wait where others wait before it, or the shop has enough; nil: it
 	// goes to the shop at once. The hold is Waiting then.
-	Queue *Queue
+	Queue *QueueOptions
 
 	// View learns from the answer which units are left; nil: no view does.
 	View View
@@ -110,7 +110,7 @@ var ErrLate = errors.New("the reserve came too late")
 // Reserve holds stock for a request, or returns the refusal. ctx must have a deadline: the
 // script does not run after it. The error is:
 //
-//   - a *Bound if the request's key or ref belongs to another reservation
+//   - a *AlreadyBound if the request's key or ref belongs to another reservation
 //   - ErrVersion, ErrWindow or ErrLate if nothing was charged
 //   - a shard.ErrUnavailable if it is unknown whether the script ran: repeat the request
 //     with the same id, or release the id

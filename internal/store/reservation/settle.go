@@ -35,18 +35,18 @@ func (e *TooSoonError) Error() string {
 	return fmt.Sprintf("the shop may still sell this reservation for %v: wait, or release it with force", e.Left)
 }
 
-// Source is on whose authority a reservation is settled.
-type Source string
+// Authority is on whose authority a reservation is settled.
+type Authority string
 
 // The sources. SourceOperator and SourceProbe may release only after the deadline.
 const (
-	SourceAnswer   Source = "answer"   // the gate saw the shop's answer
-	SourceShop     Source = "shop"     // the shop said so through the API
-	SourceUnsent   Source = "unsent"   // the edge alone could forward the attempt, and did not
-	SourceUnheard  Source = "unheard"  // the edge never heard that the order waits; another edge may have sent it
-	SourceOperator Source = "operator" // an operator
-	SourceForce    Source = "force"    // an operator, also before the deadline
-	SourceProbe    Source = "probe"    // the gate asked the shop
+	SourceAnswer   Authority = "answer"   // the gate saw the shop's answer
+	SourceShop     Authority = "shop"     // the shop said so through the API
+	SourceUnsent   Authority = "unsent"   // the edge alone could forward the attempt, and did not
+	SourceUnheard  Authority = "unheard"  // the edge never heard that the order waits; another edge may have sent it
+	SourceOperator Authority = "operator" // an operator
+	SourceForce    Authority = "force"    // an operator, also before the deadline
+	SourceProbe    Authority = "probe"    // the gate asked the shop
 )
 
 // Confirm marks a hold as sold. A second Confirm changes nothing. Units that were given
@@ -54,24 +54,24 @@ const (
 // buyer has paid. If the units are gone, Confirm fails with a *RefundNeededError; with
 // SourceAnswer the reservation becomes unbacked instead, because the shop's answer cannot
 // be undone. A reservation that the shop has released stays released: a *ConflictError.
-func (s *Store) Confirm(ctx context.Context, sale, id string, word Source, cause string) (record.State, error) {
+func (s *Store) Confirm(ctx context.Context, sale, id string, word Authority, cause string) (record.State, error) {
 	return s.settle(ctx, sale, Confirmation(id, word, cause))
 }
 
 // Confirmation returns the operation of Confirm.
-func Confirmation(id string, word Source, cause string) shard.Operation {
+func Confirmation(id string, word Authority, cause string) shard.Operation {
 	return shard.Op(lua.Confirm, id, string(word), cause, "")
 }
 
 // Release gives a hold's units back. id may be unknown, because its reserve request may
 // still be under way: Release then prevents the reservation from being made, unless the
 // source is an operator.
-func (s *Store) Release(ctx context.Context, sale, id string, word Source, cause string) (record.State, error) {
+func (s *Store) Release(ctx context.Context, sale, id string, word Authority, cause string) (record.State, error) {
 	return s.settle(ctx, sale, s.Releasing(sale, id, word, cause))
 }
 
 // Releasing returns the operation of Release.
-func (s *Store) Releasing(sale, id string, word Source, cause string) shard.Operation {
+func (s *Store) Releasing(sale, id string, word Authority, cause string) shard.Operation {
 	var notAfter int64
 	if word == SourceShop || word == SourceAnswer || word == SourceUnsent || word == SourceUnheard {
 		now, ok := s.shard.Clock(sale).Now()

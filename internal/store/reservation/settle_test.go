@@ -75,13 +75,13 @@ func TestAnswers(t *testing.T) {
 
 type settling = func(context.Context, *reservation.Store) (record.State, error)
 
-func confirm(id string, word reservation.Source) settling {
+func confirm(id string, word reservation.Authority) settling {
 	return func(ctx context.Context, s *reservation.Store) (record.State, error) {
 		return s.Confirm(ctx, "s", id, word, "why")
 	}
 }
 
-func release(id string, word reservation.Source) settling {
+func release(id string, word reservation.Authority) settling {
 	return func(ctx context.Context, s *reservation.Store) (record.State, error) {
 		return s.Release(ctx, "s", id, word, "why")
 	}

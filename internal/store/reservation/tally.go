@@ -79,15 +79,15 @@ func (s *Store) Tally(ctx context.Context, id string) (*Tally, error) {
 	return nil, shard.Refused("sale %s moves while it is counted: pause or close it, or ask again when less happens", id)
 }
 
-// place is the position of a shard's journal and clock.
-type place struct{ epoch, seq, clock, lead int64 }
+// journalPlace is the position of a shard's journal and clock.
+type journalPlace struct{ epoch, seq, clock, lead int64 }
 
-func (s *Store) place(ctx context.Context, id string) (p place, err error) {
+func (s *Store) place(ctx context.Context, id string) (p journalPlace, err error) {
 	meta, err := s.shard.Data(id).Meta(ctx, "epoch", "seq", "clock", "lead")
 	if err != nil {
 		return p, err
 	}
-	return place{meta.Number(0), meta.Number(1), meta.Number(2), meta.Number(3)}, nil
+	return journalPlace{meta.Number(0), meta.Number(1), meta.Number(2), meta.Number(3)}, nil
 }
 
 // tally counts once; it may read values of different moments.

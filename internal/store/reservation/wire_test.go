@@ -30,7 +30,7 @@ func wire(op model.Operation) reservation.Operation {
 			claim.Unpaid = reservation.Owed{Fields: u.Fields, AtOnce: u.AtOnce, Ended: u.Ended, Within: ms(u.Within)}
 		}
 		if w := o.Waits; w != nil {
-			claim.Queue = &reservation.Queue{
+			claim.Queue = &reservation.QueueOptions{
 				Pace: reservation.Pace{AtOnce: w.AtOnce}, Most: 1000, Memory: 1 << 20, Longest: ms(w.Longest), Edge: w.Edge, Gate: w.Gate, Order: []byte(w.Packed),
 			}
 		}

@@ -10,7 +10,7 @@ import (
 // since they arrived. See docs/clocks.md.
 type Clock struct {
 	Mono func() time.Time // the monotonic clock of this process
-	last atomic.Pointer[reading]
+	last atomic.Pointer[clockReading]
 	Seq  atomic.Int64         // the newest journal number that a reply has reported
 	Fall atomic.Pointer[Fall] // the largest fall that was seen; nil: none
 	life atomic.Int64         // counts the epochs that were seen
@@ -33,17 +33,17 @@ type Fall struct{ Low, High int64 }
 // Lost is the least number of movements that are lost.
 func (f Fall) Lost() int64 { return f.High - f.Low }
 
-// Mark is what the clock knows when a call is sent.
-type Mark struct {
+// ClockMark is what the clock knows when a call is sent.
+type ClockMark struct {
 	Life, Seq int64
 	sent      time.Time
 }
 
-func (c *Clock) Mark() Mark { return Mark{c.life.Load(), c.Seq.Load(), c.Mono()} }
+func (c *Clock) Mark() ClockMark { return ClockMark{c.life.Load(), c.Seq.Load(), c.Mono()} }
 
 // Fell notes that a reply had a lower number than was known before its call was sent: replies
 // may overtake each other, but not their own call. 0: the whole sale is gone.
-func (c *Clock) Fell(m Mark, seq int64) {
+func (c *Clock) Fell(m ClockMark, seq int64) {
 	before := m.Seq
 	for 0 < seq && seq < before && c.life.Load() == m.Life {
 		old := c.Fall.Load()
@@ -84,8 +84,8 @@ func (c *Clock) Anew(epoch int64) {
 	}
 }
 
-// reading is what the last reply reported.
-type reading struct {
+// clockReading is what the last reply reported.
+type clockReading struct {
 	ms int64 // Redis's own time; a new step forward counts only up to the tolerance
 	at time.Time
 	// lead is how far the shard's clock is ahead of Redis's own time.
@@ -101,12 +101,12 @@ func (c *Clock) heard(sent time.Time, ms, lead int64) {
 	defer c.mu.Unlock()
 	c.time.add(sent, now, ms)
 	stepped := c.shard.add(sent, now, ms+lead)
-	c.last.Store(&reading{min(ms, c.time.latest(now)+Tolerance), now, lead, stepped})
+	c.last.Store(&clockReading{min(ms, c.time.latest(now)+Tolerance), now, lead, stepped})
 }
 
 // sawSeq moves seq forward only: replies may overtake each other. A call that was sent in
 // another epoch counts its entries differently.
-func (c *Clock) sawSeq(m Mark, seq int64) {
+func (c *Clock) sawSeq(m ClockMark, seq int64) {
 	for m.Life == c.life.Load() {
 		old := c.Seq.Load()
 		if seq <= old || c.Seq.CompareAndSwap(old, seq) {

@@ -21,8 +21,8 @@ import (
 // have. Shops would refuse its tokens.
 var ErrForeignKey = errors.New("other edges on this redis sign with another key")
 
-// Key is one of an edge's signing keys, as far as this package needs it.
-type Key struct {
+// SigningKey is one of an edge's signing keys, as far as this package needs it.
+type SigningKey struct {
 	// KID names the key (RFC 7638).
 	KID string
 	// JWK is the public key, empty for a shared secret.
@@ -36,7 +36,7 @@ type Key struct {
 // one again. It seals the secret in Redis for its keys; other edges open it with one of the
 // same keys. candidate is the secret that this edge already uses; nil: none. Enroll returns
 // ErrForeignKey when the other edges sign with a key that is not among keys.
-func (s *Client) Enroll(ctx context.Context, keys []Key, candidate *identity.Secret) (*identity.Secret, error) {
+func (s *Client) Enroll(ctx context.Context, keys []SigningKey, candidate *identity.Secret) (*identity.Secret, error) {
 	if candidate == nil {
 		candidate = keys[len(keys)-1].proposal()
 	}
@@ -102,7 +102,7 @@ func (s *Client) PublicKeys(ctx context.Context) ([]string, error) {
 	return keys, nil
 }
 
-func (k *Key) aead() cipher.AEAD {
+func (k *SigningKey) aead() cipher.AEAD {
 	block, err := aes.NewCipher(k.Seal[:])
 	if err != nil {
 		panic(err) // 32 bytes are always a valid key
@@ -115,20 +115,20 @@ func (k *Key) aead() cipher.AEAD {
 }
 
 // proposal is the secret that an edge with this key proposes.
-func (k *Key) proposal() *identity.Secret {
+func (k *SigningKey) proposal() *identity.Secret {
 	mac := hmac.New(sha256.New, k.Seal[:])
 	mac.Write([]byte("stockgate identity secret"))
 	return (*identity.Secret)(mac.Sum(nil))
 }
 
-func (k *Key) seal(s *identity.Secret) string {
+func (k *SigningKey) seal(s *identity.Secret) string {
 	aead := k.aead()
 	nonce := make([]byte, aead.NonceSize())
 	rand.Read(nonce)
 	return base64.RawURLEncoding.EncodeToString(aead.Seal(nonce, nonce, s[:], []byte(k.KID)))
 }
 
-func (k *Key) open(sealed string) (*identity.Secret, error) {
+func (k *SigningKey) open(sealed string) (*identity.Secret, error) {
 	aead := k.aead()
 	raw, err := base64.RawURLEncoding.DecodeString(sealed)
 	if err == nil && len(raw) > aead.NonceSize() {

@@ -171,9 +171,9 @@ func (o *Options) Universal() (*redis.UniversalOptions, error) {
 			return nil, errors.New("redis: give several addresses as host:port; a URL stands alone")
 		}
 		parsed, err := redis.ParseURL(a)
-		if err != nil || parsed.Network != "tcp" {
+		if err != nil || parsed.Network != "tcp" || strings.Contains(a, "#") {
 			// the URL may hold a password: the error names the fault, not the URL
-			return nil, errors.New("redis: the URL cannot be read; write redis://user:password@host:6379/0 or rediss://…")
+			return nil, errors.New("redis: the URL cannot be read; write redis://user:password@host:6379/0 or rediss://…; percent-encode what is special in the password: # as %23, / as %2F, ? as %3F, @ as %40, % as %25")
 		}
 		if o.Cluster && parsed.DB != 0 {
 			return nil, errors.New("redis: a cluster has only database 0")

@@ -44,6 +44,8 @@ func TestOptionsValidate(t *testing.T) {
 		"a space in the prefix": {options{Addresses: one, Prefix: "a b"}, "key_prefix"},
 		"a URL among others":    {options{Addresses: []string{"redis://a:1", "b:1"}, Cluster: true}, "a URL stands alone"},
 		"a bad URL":             {options{Addresses: []string{"redis://me:hunter2@:x/y"}}, "the URL cannot be read"},
+		"a # in the password":   {options{Addresses: []string{"redis://:hunter2#x@redis:6379"}}, "# as %23"},
+		"a fragment":            {options{Addresses: []string{"redis://redis:6379/0#x"}}, "# as %23"},
 		"no scheme":             {options{Addresses: []string{"me:hunter2@redis:6379"}}, "is a URL: write redis://user:password@host:6379/0"},
 		"no scheme, no port":    {options{Addresses: []string{"me:hunter2@redis"}}, "is a URL"},
 		"another scheme":        {options{Addresses: []string{"http://a:1"}}, "the URL cannot be read"},

@@ -12,7 +12,7 @@ import (
 // old, a copy of that key, the identity secret stays, and with it everything that is counted by
 // identity. Without it there is a new secret: purchase limits, unpaid holds and lists in Redis
 // start over. The error wraps ErrRefused if another key than lost is registered.
-func (s *Client) Rekey(ctx context.Context, key Key, lost string, old *Key) error {
+func (s *Client) Rekey(ctx context.Context, key SigningKey, lost string, old *SigningKey) error {
 	secret := key.proposal()
 	if old != nil {
 		kept, err := s.secretOf(ctx, old)
@@ -36,7 +36,7 @@ func (s *Client) Rekey(ctx context.Context, key Key, lost string, old *Key) erro
 }
 
 // secretOf opens the identity secret with a key.
-func (s *Client) secretOf(ctx context.Context, k *Key) (*identity.Secret, error) {
+func (s *Client) secretOf(ctx context.Context, k *SigningKey) (*identity.Secret, error) {
 	all, err := s.Keyring(ctx)
 	if err != nil {
 		return nil, err

@@ -177,7 +177,7 @@ const Header = 4
 // Replies reads a script's answers to n operations on a sale, and the shard's seq after the
 // call. before is what was known when the call was sent, acks the number of replicas that it
 // waited for. failed is the error of the call, which Replies passes on.
-func (s *Client) Replies(ctx context.Context, sale string, before Mark, raw []any, n, acks int, failed error) ([]Reply, int64, error) {
+func (s *Client) Replies(ctx context.Context, sale string, before ClockMark, raw []any, n, acks int, failed error) ([]Reply, int64, error) {
 	if failed != nil && !errors.Is(failed, ErrNotReplicated) {
 		if BrokenConnection(failed) {
 			s.Clock(sale).Broken.Store(true)

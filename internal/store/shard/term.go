@@ -167,7 +167,7 @@ func (c *Clock) Known() Known {
 
 // hear takes in the term and the number of a reply. It returns false when the reply is of
 // another history than the one that this process knows: what it says is no promise.
-func (c *Clock) hear(m Mark, name string, seq int64, promised bool) bool {
+func (c *Clock) hear(m ClockMark, name string, seq int64, promised bool) bool {
 	if name == "" {
 		return true
 	}

@@ -77,7 +77,7 @@ func (s *Seller) busy(dice *rand.Rand, n int) error {
 	}
 	var conflict *reservation.ConflictError
 	var many *reservation.TooManyError
-	var bound *reservation.Bound
+	var bound *reservation.AlreadyBound
 	var refund *reservation.RefundNeededError
 	switch {
 	case err == nil, errors.As(err, &conflict), errors.As(err, &many), errors.As(err, &bound), errors.As(err, &refund):

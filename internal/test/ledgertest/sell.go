@@ -41,7 +41,7 @@ func NewSeller(t testing.TB, on redistest.Backend, units int64) *Seller {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &Seller{t: t, Edge: edge.New(store, edge.Options{Keys: []shard.Key{{KID: "k", JWK: "{}"}}})}
+	s := &Seller{t: t, Edge: edge.New(store, edge.Options{Keys: []shard.SigningKey{{KID: "k", JWK: "{}"}}})}
 	t.Cleanup(func() {
 		if err := s.Stop(Soon(t)); err != nil {
 			t.Error(err)

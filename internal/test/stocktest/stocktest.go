@@ -83,8 +83,8 @@ func OpenStore(t testing.TB, o shard.Options) *reservation.Store {
 }
 
 // Key is a signing key as the token package would make it.
-func Key(name string) shard.Key {
-	k := shard.Key{KID: name, JWK: fmt.Sprintf(`{"kid":%q}`, name)}
+func Key(name string) shard.SigningKey {
+	k := shard.SigningKey{KID: name, JWK: fmt.Sprintf(`{"kid":%q}`, name)}
 	copy(k.Seal[:], name)
 	return k
 }
@@ -93,7 +93,7 @@ func Key(name string) shard.Key {
 func NewEdge(t testing.TB, o shard.Options, eo edge.Options) *edge.Edge {
 	t.Helper()
 	if eo.Keys == nil {
-		eo.Keys = []shard.Key{Key("main")}
+		eo.Keys = []shard.SigningKey{Key("main")}
 	}
 	s, err := reservation.Open(o)
 	if err != nil {

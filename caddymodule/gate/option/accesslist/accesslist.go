@@ -80,8 +80,8 @@ func (f fileList) Destruct() error {
 
 // redisList is a list that is kept in Redis, in the pool.
 type redisList struct {
-	*list.Mirror
-	view *lists.View
+	*list.Hashed
+	view *lists.Watcher
 }
 
 // Destruct stops following the list. Requests of an old configuration soon find it
@@ -109,7 +109,9 @@ type Lists struct {
 // Open opens the lists that are files, all at once. The configuration waits for them: a
 // buyer on a denylist must not buy while the list is being read. Only files that no other
 // current configuration has open are read.
-func (a *Lists) Open(sources map[string]Source) error {
+//
+// rules are those by which gates read identities: entries fold as they do.
+func (a *Lists) Open(sources map[string]Source, rules sale.IdentityRules) error {
 	a.named = make(map[string]*List, len(sources))
 	for name, s := range sources {
 		if err := s.Check(name); err != nil {
@@ -125,7 +127,7 @@ func (a *Lists) Open(sources map[string]Source) error {
 			continue
 		}
 		readers.Go(func() {
-			key, err := l.open()
+			key, err := l.open(rules)
 			mu.Lock()
 			defer mu.Unlock()
 			if key != "" {
@@ -141,16 +143,16 @@ func (a *Lists) Open(sources map[string]Source) error {
 }
 
 // open opens a list that is a file. It returns the pool key to release.
-func (l *List) open() (key string, err error) {
+func (l *List) open(rules sale.IdentityRules) (key string, err error) {
 	if l.Path, err = filepath.Abs(caddy.NewReplacer().ReplaceKnown(l.Source.Path, "")); err != nil {
 		return "", err
 	}
 	if _, err := os.Stat(l.Path); err != nil { // the file is gone, although another configuration may have it open
 		return "", err
 	}
-	key = FileSource + "\x00" + l.Path
+	key = FileSource + "\x00" + l.Path + "\x00" + rules.String()
 	v, _, err := openLists.LoadOrNew(key, func() (caddy.Destructor, error) {
-		f, err := list.OpenFile(l.Path, list.FileOptions{Every: timing.ListFile.Now(), Normal: sale.NormaliseIdentity, Report: reporter(l.Path)})
+		f, err := list.OpenFile(l.Path, list.FileOptions{Every: timing.ListFile.Now(), Normal: rules.Normalise, Report: reporter(l.Path)})
 		return fileList{f}, err
 	})
 	if err != nil {
@@ -184,7 +186,7 @@ func (a *Lists) Start(key string, d *edgeruntime.Runtime) error {
 		poolKey := RedisSource + "\x00" + key + "\x00" + name
 		v, _, err := openLists.LoadOrNew(poolKey, func() (caddy.Destructor, error) {
 			view := d.ListView(name)
-			mirror := list.NewMirror(view)
+			mirror := list.NewHashed(view)
 			view.Start(mirror)
 			return redisList{mirror, view}, nil
 		})

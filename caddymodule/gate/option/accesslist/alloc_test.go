@@ -24,7 +24,7 @@ func TestListsDoNotAllocate(t *testing.T) {
 	}
 	var lists Lists
 	t.Cleanup(lists.Close)
-	if err := lists.Open(map[string]Source{"some": {Source: FileSource, Path: path}}); err != nil {
+	if err := lists.Open(map[string]Source{"some": {Source: FileSource, Path: path}}, sale.IdentityRules{}); err != nil {
 		t.Fatal(err)
 	}
 	var ps DenyAllowLists

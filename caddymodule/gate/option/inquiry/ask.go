@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -54,11 +56,45 @@ func (a *Ask) Compile() (*Inquiry, error) {
 	if spec.Queue == 0 {
 		spec.Queue = defaultAskQueue
 	}
-	return spec.Compile("outcome ask", "lookup.", "jwt.")
+	return spec.Compile("outcome ask", "lookup.", "jwt.", answerPrefix)
+}
+
+// answerPrefix begins the placeholders that the shop's answer to the order has.
+const answerPrefix = "answer."
+
+// ByAnswer reports whether the question names the order by the shop's answer to it.
+func (a *Ask) ByAnswer() bool { return strings.Contains(a.URL+a.Body, "{"+answerPrefix) }
+
+// ReadsAnswer reports whether the question needs what the shop answered to the order.
+func (i *Inquiry) ReadsAnswer() bool {
+	return slices.ContainsFunc(i.Names(), func(name string) bool { return strings.HasPrefix(name, answerPrefix) })
+}
+
+// Answered adds to the values of a question what it needs of the shop's answer to the order. lacks says
+// why a value is not there, as a cause; empty: all are.
+func (i *Inquiry) Answered(values map[string]string, answer *outcome.ShopAnswer) (lacks outcome.BodyFault) {
+	if !i.ReadsAnswer() {
+		return ""
+	}
+	document, lacks := answer.Plain()
+	switch {
+	case lacks != "":
+		return lacks
+	case !json.Valid(document):
+		return outcome.CauseNotJSON
+	}
+	maps.Copy(values, i.Told(map[string][]byte{strings.TrimSuffix(answerPrefix, "."): document}))
+	for _, name := range i.Names() {
+		if path, ok := strings.CutPrefix(name, answerPrefix); ok && values[name] == "" {
+			return outcome.Missing(path)
+		}
+	}
+	return ""
 }
 
 // Told returns the values of a question that documents say, by the first step of their names: claims
-// of the buyer's token as jwt, what the shop said about the cart as lookup. A value is missing where
+// of the buyer's token as jwt, what the shop said about the cart as lookup, and what it answered to the
+// order as answer. A value is missing where
 // an array on the way to it has more elements than the question reads.
 func (i *Inquiry) Told(documents map[string][]byte) map[string]string {
 	values := make(map[string]string)
@@ -91,7 +127,7 @@ func decode(document []byte) (v any) {
 
 // Sold returns how many units of each SKU the shop says that it has sold; false: it does not
 // say, or says it of several orders. Like the lookup it takes a SKU that is a string or a whole number.
-func (l *SoldLines) Sold(answer *outcome.Reply) (map[string]int64, bool) {
+func (l *SoldLines) Sold(answer *outcome.ShopAnswer) (map[string]int64, bool) {
 	if !answer.Whole {
 		return nil, false
 	}

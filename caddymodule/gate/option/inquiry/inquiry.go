@@ -31,7 +31,7 @@ type Spec struct {
 	Method string `json:"method"`
 	// URL is an http or https URL. `{ref}` is the shop's own name of the order, `{jwt.PATH}` a
 	// claim of the buyer's token and, in a question how an order ended, `{lookup.PATH}` what the
-	// shop said about the cart; each escaped for its position. Other placeholders, such as
+	// shop said about the cart and `{answer.PATH}` what it answered to the order; each escaped for its position. Other placeholders, such as
 	// {env.SHOP}, are filled in when the configuration loads.
 	URL string `json:"url"`
 	// Body is a JSON object, of a POST. The placeholders of the URL may stand in strings of it;
@@ -53,20 +53,22 @@ const (
 	defaultWait    = time.Second
 	defaultTimeout = 2 * time.Second
 	maxTimeout     = time.Minute
-	// MaxAnswer is how many bytes of an answer are read.
-	MaxAnswer = 64 << 10
+	// maxHeader bounds the header of an answer in bytes.
+	maxHeader = 64 << 10
 )
 
 // Inquiry is a compiled Spec.
 type Inquiry struct {
 	method        string
 	url           *shopurl.URL
-	body          *body
+	body          *shopurl.Body
 	wait, timeout time.Duration
 	slots         chan struct{}
 	waiting       atomic.Int64
 	queue         int64
 	client        *http.Client
+	// MaxAnswer is how many bytes of an answer are read. Default: outcome.DefaultMaxBody.
+	MaxAnswer int
 }
 
 // Compile checks a Spec. what names it in errors, as in "the lookup". prefixes are of the
@@ -98,11 +100,12 @@ func (s *Spec) Compile(what string, prefixes ...string) (*Inquiry, error) {
 	if i.url, err = shopurl.Compile(what, s.URL, has, there); err != nil {
 		return nil, err
 	}
-	if i.body, err = compileBody(what, s.Body, has); err != nil {
+	if i.body, err = shopurl.CompileBody(what, s.Body, has); err != nil {
 		return nil, err
 	}
 	i.slots = make(chan struct{}, atOnce)
-	i.client = shopurl.NewClient(atOnce, MaxAnswer)
+	i.client = shopurl.NewClient(atOnce, maxHeader)
+	i.MaxAnswer = outcome.DefaultMaxBody
 	return i, nil
 }
 
@@ -114,7 +117,7 @@ func (i *Inquiry) Names() []string {
 	if i == nil {
 		return nil
 	}
-	return slices.AppendSeq(i.body.names(), i.url.Names)
+	return slices.AppendSeq(slices.Collect(i.body.Names), i.url.Names)
 }
 
 // Host is the host that is asked.
@@ -136,10 +139,11 @@ var (
 )
 
 // Ask asks the shop in a buyer's name. values has the placeholders of the question, and "ref" also
-// where it has none: the answer may be compared with it. The answer is whole unless it is longer than MaxAnswer.
-func (i *Inquiry) Ask(ctx context.Context, buyer *Buyer, values shopurl.Values) (*outcome.Reply, error) {
+// where it has none: the answer may be compared with it. The answer is whole unless it is longer than
+// MaxAnswer, also after its encoding is undone.
+func (i *Inquiry) Ask(ctx context.Context, buyer *Buyer, values shopurl.Lookup) (*outcome.ShopAnswer, error) {
 	at, ok := i.url.Fill(values)
-	content, filled := i.body.fill(values)
+	content, filled := i.body.Fill(values)
 	if !ok || !filled {
 		return nil, ErrNoValue
 	}
@@ -154,9 +158,7 @@ func (i *Inquiry) Ask(ctx context.Context, buyer *Buyer, values shopurl.Values) 
 		return nil, withoutURL(err)
 	}
 	request.Header = buyer.header.Clone()
-	// A question changes nothing. This entry is not sent: it lets net/http ask again where the
-	// server closes an idle connection just when the question arrives.
-	request.Header["Idempotency-Key"] = []string{}
+	shopurl.Repeatable(request)
 	if len(content) > 0 {
 		request.Header["Content-Type"] = []string{"application/json"}
 	}
@@ -168,11 +170,24 @@ func (i *Inquiry) Ask(ctx context.Context, buyer *Buyer, values shopurl.Values) 
 		return nil, withoutURL(err)
 	}
 	defer response.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswer+1))
+	answer, err := io.ReadAll(io.LimitReader(response.Body, int64(i.MaxAnswer)+1))
 	if err != nil {
 		return nil, withoutURL(err)
 	}
-	return &outcome.Reply{Status: response.StatusCode, Header: response.Header, Body: answer, Whole: len(answer) <= MaxAnswer, Ref: values("ref")}, nil
+	return plain(&outcome.ShopAnswer{Status: response.StatusCode, Header: response.Header, Body: answer, Whole: len(answer) <= i.MaxAnswer, MaxBody: i.MaxAnswer, Ref: values("ref")}), nil
+}
+
+// plain undoes the encoding of an answer, where it can.
+func plain(a *outcome.ShopAnswer) *outcome.ShopAnswer {
+	body, problem := a.Plain()
+	switch problem {
+	case "":
+		a.Body = body
+		a.Header.Del("Content-Encoding")
+	case outcome.CauseTooLong:
+		a.Whole = false
+	}
+	return a
 }
 
 // enter waits for a slot.

@@ -222,7 +222,7 @@ func TestCompileErrors(t *testing.T) {
 		}
 	}
 	i := compile(t, Spec{Method: "POST", URL: at, Body: `{"key":"{env.STOCKGATE_TEST_KEY}","query":"query($c:String!){order(code:$c){lines{sku}}}","variables":{"c":"{ref}"}}`})
-	body, _ := i.body.fill(func(string) string { return "O-1" })
+	body, _ := i.body.Fill(func(string) string { return "O-1" })
 	if string(body) != `{"key":"secret","query":"query($c:String!){order(code:$c){lines{sku}}}","variables":{"c":"O-1"}}` {
 		t.Errorf("the body is %s", body)
 	}
@@ -235,7 +235,7 @@ func FuzzBody(f *testing.F) {
 		f.Add(ref)
 	}
 	f.Fuzz(func(t *testing.T, ref string) {
-		body, ok := i.body.fill(func(string) string { return ref })
+		body, ok := i.body.Fill(func(string) string { return ref })
 		if ok != (ref != "") {
 			t.Fatalf("%q: %v", ref, ok)
 		}
@@ -274,16 +274,16 @@ func TestSold(t *testing.T) {
 		`{"data":{"order":{"lines":[{"variant":{"sku":123},"quantity":2},{"variant":{"sku":"a"},"quantity":1}]}}}`: 1,
 		`not JSON`: -1,
 	} {
-		sold, ok := l.Sold(&outcome.Reply{Body: []byte(body), Whole: true})
+		sold, ok := l.Sold(&outcome.ShopAnswer{Body: []byte(body), Whole: true})
 		if ok != (want >= 0) || ok && sold["a"] != want {
 			t.Errorf("%s: %v %v, want %d", body, sold, ok, want)
 		}
 	}
-	number := &outcome.Reply{Body: []byte(`{"data":{"order":{"lines":[{"variant":{"sku":123},"quantity":2}]}}}`), Whole: true}
+	number := &outcome.ShopAnswer{Body: []byte(`{"data":{"order":{"lines":[{"variant":{"sku":123},"quantity":2}]}}}`), Whole: true}
 	if sold, ok := l.Sold(number); !ok || sold["123"] != 2 {
 		t.Errorf("of a numeric SKU it has sold %v %v", sold, ok)
 	}
-	if _, ok := l.Sold(&outcome.Reply{Body: []byte(`{"data":{"order":{"lines":[]}}}`)}); ok {
+	if _, ok := l.Sold(&outcome.ShopAnswer{Body: []byte(`{"data":{"order":{"lines":[]}}}`)}); ok {
 		t.Error("half an answer is believed")
 	}
 }
@@ -297,7 +297,7 @@ func TestSoldOfOneOrder(t *testing.T) {
 		`{"orders":[{"lines":[{"variants":[{"sku":"a"},{"sku":"b"}],"quantity":2}]}]}`:                                         false,
 		`{"orders":[]}`: false,
 	} {
-		if sold, ok := l.Sold(&outcome.Reply{Body: []byte(body), Whole: true}); ok != want || ok && sold["a"] != 2 {
+		if sold, ok := l.Sold(&outcome.ShopAnswer{Body: []byte(body), Whole: true}); ok != want || ok && sold["a"] != 2 {
 			t.Errorf("%s: %v %v", body, sold, ok)
 		}
 	}
@@ -322,4 +322,4 @@ func TestTold(t *testing.T) {
 }
 
 // is gives every placeholder a value.
-func is(value string) shopurl.Values { return func(string) string { return value } }
+func is(value string) shopurl.Lookup { return func(string) string { return value } }

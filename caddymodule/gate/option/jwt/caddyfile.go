@@ -13,8 +13,8 @@ import (
 // Usage is the syntax of the option jwt.
 const Usage = "jwt <jwks-url> | hmac <secret> | ed25519 <pem|file>"
 
-// ReadOption reads how bearer tokens are verified.
-func ReadOption(into **Config) func(*caddyfile.Dispenser, string) error {
+// ReadOption reads how bearer tokens are verified, and appends it to earlier ones.
+func ReadOption(into *Configs) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		args, err := directive.Arguments(d, usage, 1, 2)
 		if err != nil {
@@ -44,21 +44,56 @@ func ReadOption(into **Config) func(*caddyfile.Dispenser, string) error {
 			"issuer":   {Usage: "issuer <name>", Read: directive.Text(&j.Issuer)},
 			"audience": {Usage: "audience <name>", Read: directive.Text(&j.Audience)},
 			"cookie":   {Usage: "cookie <name>", Read: directive.Text(&j.Cookie)},
+			"require":  {Usage: "require <claim> <value...>", Read: j.readRequire, List: true},
+			"prefix":   {Usage: "prefix <claim> <text>", Read: j.readPrefix, List: true},
 			"leeway":   {Usage: "leeway <duration>", Read: directive.Duration(&j.Leeway)},
 		})
 		if err != nil {
 			return err
 		}
-		*into = j
+		*into = append(*into, j)
 		return nil
 	}
 }
 
-// Warn warns about keys that an attacker on the network path can replace.
-func (c *Config) Warn(w directive.Warner) {
-	if c == nil {
-		return
+func (c *Config) readRequire(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 2, -1)
+	if err != nil {
+		return err
 	}
+	if _, twice := c.Require[args[0]]; twice {
+		return d.Errf("require %s is given twice: write all its values in one line, of which a token must have one", args[0])
+	}
+	if c.Require == nil {
+		c.Require = make(map[string][]string)
+	}
+	c.Require[args[0]] = args[1:]
+	return nil
+}
+
+func (c *Config) readPrefix(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 2, 2)
+	if err != nil {
+		return err
+	}
+	if _, twice := c.Prefix[args[0]]; twice {
+		return d.Errf("prefix %s is given twice: write it once", args[0])
+	}
+	if c.Prefix == nil {
+		c.Prefix = make(map[string]string)
+	}
+	c.Prefix[args[0]] = args[1]
+	return nil
+}
+
+// Warn warns about keys that an attacker on the network path can replace.
+func (cs Configs) Warn(w directive.Warner) {
+	for _, c := range cs {
+		c.warn(w)
+	}
+}
+
+func (c *Config) warn(w directive.Warner) {
 	u, err := url.Parse(c.JWKS)
 	if err != nil || u.Scheme != "http" {
 		return

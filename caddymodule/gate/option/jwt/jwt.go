@@ -2,12 +2,13 @@
 package jwt
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,10 +17,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/filters"
-	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/filters/bearer"
-	"github.com/stockgate/stockgate/filters/refuse"
-	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // Config verifies the bearer tokens of the shop (JWT, RFC 7519) at the edge, so that no
@@ -35,6 +33,10 @@ import (
 // A client address (the /64 of an IPv6 address) that has sent 20 tokens that are not
 // genuine is refused as rate_limited before another one is verified; it gets two more a
 // second. Tokens that were verified before are never refused for that reason.
+//
+// Several of them are several issuers, such as two tenants, or the old and the new one of a
+// migration: each has its Issuer, and the iss of a token selects the one that verifies it, with
+// its own keys, audience and required claims. All have the same Cookie.
 type Config struct {
 	// JWKS is the URL of a key set (RFC 7517), http or https: its RSA keys verify RS256,
 	// P-256 keys ES256, Ed25519 keys EdDSA. It is fetched when the first token comes, again
@@ -51,6 +53,14 @@ type Config struct {
 	// Audience is a value that the claim aud must be or contain. Placeholders are as those
 	// of Issuer. Default: any.
 	Audience string `json:"audience,omitempty"`
+	// Require are other claims that a token must have, each with one of its values. The name is a
+	// path, as in {jwt.CLAIM}; one that begins with http:// or https:// and has no backslash
+	// is one name. The value is a string, a boolean, a whole number, an element of an array, or a
+	// word of scope. Placeholders in values are as in Issuer. Default: none.
+	Require map[string][]string `json:"require,omitempty"`
+	// Prefix has texts that stand before the values of claims, by the claim's name, so that equal
+	// values of two issuers are two buyers: with {"sub": "b:"}, {jwt.sub} is b:u1. Default: none.
+	Prefix map[string]string `json:"prefix,omitempty"`
 	// Cookie is the cookie that holds the token. Default: it is in the header
 	// Authorization.
 	Cookie string `json:"cookie,omitempty"`
@@ -63,46 +73,44 @@ type Config struct {
 // the same time: a reload drops neither the keys nor the tokens that were verified.
 var verifiers = caddy.NewUsagePool()
 
-// Verifier is the pool's entry. There is nothing to close.
-type Verifier struct {
+// pooled is the pool's entry. There is nothing to close.
+type pooled struct {
 	*bearer.Verifier
 	// forged counts the tokens of each client address that are not genuine.
 	forged *filters.RateTable
 }
 
-func (*Verifier) Destruct() error { return nil }
+func (*pooled) Destruct() error { return nil }
 
 // forgedRate is the number of tokens that are not genuine that an address may have
 // verified: more than clients send by mistake, and too few to keep a core busy.
 var forgedRate = filters.Rate{Events: 20, Window: 10 * time.Second, Keys: 1 << 14}
 
-// Open takes the verifier from the pool, or makes it. It fetches nothing.
-func (j *Config) Open() (key string, v *Verifier, err error) {
+// open takes the verifier from the pool, or makes it. It fetches nothing.
+func (j *Config) open() (key string, v *pooled, err error) {
 	o, err := j.options()
 	if err != nil {
 		return "", nil, err
 	}
-	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %v", o.JWKS, o.Secret, o.PublicKey, o.Issuer, o.Audience, o.Leeway))
+	hash := sha256.Sum256(fmt.Appendf(nil, "%q %q %q %q %q %v %q %q", o.JWKS, o.Secret, o.PublicKey, o.Issuer, o.Audience, o.Leeway, o.Require, o.Prefix))
 	key = hex.EncodeToString(hash[:])
 	shared, _, err := verifiers.LoadOrNew(key, func() (caddy.Destructor, error) {
 		made, err := bearer.New(o)
-		return &Verifier{made, filters.NewRateTable(forgedRate)}, err
+		return &pooled{made, filters.NewRateTable(forgedRate)}, err
 	})
 	if err != nil {
 		return "", nil, err
 	}
-	return key, shared.(*Verifier), nil
-}
-
-// Close releases a verifier to the pool.
-func Close(key string) error {
-	_, err := verifiers.Delete(key)
-	return err
+	return key, shared.(*pooled), nil
 }
 
 // options fills in the placeholders.
 func (j *Config) options() (bearer.Options, error) {
-	o := bearer.Options{Leeway: time.Duration(j.Leeway), Failed: keysFailed}
+	o := bearer.Options{Leeway: time.Duration(j.Leeway), Prefix: j.Prefix, Failed: keysFailed}
+	var err error
+	if o.Require, err = j.required(directive.FillSecret); err != nil {
+		return o, err
+	}
 	for _, one := range []struct {
 		what, text string
 		into       *string
@@ -145,6 +153,22 @@ func (j *Config) options() (bearer.Options, error) {
 	return o, nil
 }
 
+// required returns Require, sorted by claim, with its values filled in.
+func (j *Config) required(fill func(string) (string, error)) (claims []bearer.Claim, err error) {
+	for _, name := range slices.Sorted(maps.Keys(j.Require)) {
+		claim := bearer.Claim{Name: name}
+		for _, text := range j.Require[name] {
+			value, err := fill(text)
+			if err != nil {
+				return nil, fmt.Errorf("require %s %w", name, err)
+			}
+			claim.Values = append(claim.Values, value)
+		}
+		claims = append(claims, claim)
+	}
+	return claims, nil
+}
+
 // maxPath bounds the length of text that is taken for a path.
 const maxPath = 4096
 
@@ -154,51 +178,3 @@ func keysFailed(err error) {
 	caddy.Log().Named("http.handlers.stockgate").Error("the keys of the shop's bearer tokens could not be fetched: tokens of keys that are not known yet are answered with 503",
 		zap.Error(err))
 }
-
-// forgedLimit bounds the cost of the forged tokens of one address.
-type forgedLimit struct {
-	table   *filters.RateTable
-	address string
-	now     time.Time
-}
-
-// tooManyForged is how long an address has to wait.
-type tooManyForged time.Duration
-
-func (tooManyForged) Error() string { return "the address sent too many forged tokens" }
-
-func (l *forgedLimit) Allow() error {
-	if wait := l.table.Peek(l.now, l.address); wait > 0 {
-		return tooManyForged(wait)
-	}
-	return nil
-}
-
-func (l *forgedLimit) Failed() { l.table.Take(l.now, l.address) }
-
-// LimitFor returns the limit of a client's address, or of the /64 of an IPv6 address.
-func (v *Verifier) LimitFor(clientIP string, now time.Time) bearer.Limit {
-	return &forgedLimit{v.forged, attempt.Network(clientIP, attempt.DefaultIPv6Prefix), now}
-}
-
-// ClaimsOf returns the claims of a token, or the refusal of its attempt.
-func (v *Verifier) ClaimsOf(ctx context.Context, token string, limit bearer.Limit) ([]byte, *sale.Refusal) {
-	return v.ClaimsAt(ctx, token, limit, time.Now())
-}
-
-// ClaimsAt is ClaimsOf for a token that came at that time.
-func (v *Verifier) ClaimsAt(ctx context.Context, token string, limit bearer.Limit, at time.Time) ([]byte, *sale.Refusal) {
-	claims, err := v.VerifyAt(ctx, token, limit, at)
-	if err == nil {
-		return claims, nil
-	}
-	if invalid, ok := errors.AsType[bearer.Invalid](err); ok {
-		return nil, &sale.Refusal{Reason: sale.NoBuyer, Detail: string(invalid)}
-	}
-	if wait, ok := errors.AsType[tooManyForged](err); ok {
-		return nil, &sale.Refusal{Reason: sale.RateLimited, RetryAfter: refuse.WaitSeconds(time.Duration(wait)), Detail: forgedDetail}
-	}
-	return nil, refuse.Unavailable
-}
-
-const forgedDetail = "too many bearer tokens from this address could not be verified"

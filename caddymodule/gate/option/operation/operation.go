@@ -1,4 +1,4 @@
-// Package operation has the gate's options graphql, json_body and persisted: which requests
+// Package operation has the gate's options graphql, json_body, persisted and websockets: which requests
 // of its route are attempts.
 package operation
 
@@ -31,21 +31,30 @@ type Options struct {
 	// document for each hash. Default: clients register documents by their SHA-256 (automatic
 	// persisted queries).
 	Persisted string `json:"persisted,omitempty"`
+	// Websockets is pass: the gate passes websockets on, and does not read their messages. For a shop that takes
+	// no orders there. Default: they are refused as malformed.
+	Websockets string `json:"websockets,omitempty"`
 }
 
 // Check compiles the options without the file of persisted operations. values are those that are
 // read from an attempt.
 func (o *Options) Check(values []string) error {
+	if o.Websockets != "" && o.Websockets != "pass" {
+		return fmt.Errorf("websockets %q: there is only pass; without the option they are refused", o.Websockets)
+	}
 	_, err := scope.Compile(o.spec(values))
 	return err
 }
 
 func (o *Options) spec(values []string) scope.Spec {
-	return scope.Spec{GraphQL: o.GraphQL, JSONBody: o.JSONBody, Arguments: argumentsIn(values)}
+	return scope.Spec{GraphQL: o.GraphQL, JSONBody: o.JSONBody, Arguments: argumentsIn(values), Websockets: o.Websockets != ""}
 }
 
 // Open is Check that returns the compiled options; nil: every request is an attempt.
 func (o *Options) Open(values []string) (*scope.Scope, error) {
+	if err := o.Check(values); err != nil {
+		return nil, err
+	}
 	spec := o.spec(values)
 	if o.Persisted != "" {
 		raw, err := os.ReadFile(o.Persisted)
@@ -66,7 +75,7 @@ func (o *Options) Any() bool { return len(o.GraphQL)+len(o.JSONBody) > 0 || o.Pe
 const prefix = "graphql."
 
 // Publish sets the placeholders of an attempt's arguments.
-func Publish(repl *caddy.Replacer, found scope.Result) {
+func Publish(repl *caddy.Replacer, found scope.Judgement) {
 	repl.Map(func(name string) (any, bool) {
 		path, ok := strings.CutPrefix(name, prefix)
 		if !ok {
@@ -123,9 +132,10 @@ func AskDocument(w http.ResponseWriter) error {
 // Directives returns the options by their names in a Caddyfile.
 func (o *Options) Directives() map[string]directive.Option {
 	return map[string]directive.Option{
-		"graphql":   {Usage: "graphql [query.]<field> [<argument> <value...>]", Read: o.readGraphQL, List: true},
-		"json_body": {Usage: "json_body <path> [<value...>]", Read: o.readJSONBody, List: true},
-		"persisted": {Usage: "persisted <file>", Read: directive.Text(&o.Persisted)},
+		"graphql":    {Usage: "graphql [query.]<field> [<argument> <value...>]", Read: o.readGraphQL, List: true},
+		"json_body":  {Usage: "json_body <path> [<value...>]", Read: o.readJSONBody, List: true},
+		"persisted":  {Usage: "persisted <file>", Read: directive.Text(&o.Persisted)},
+		"websockets": {Usage: "websockets pass", Read: directive.Text(&o.Websockets)},
 	}
 }
 

@@ -122,7 +122,7 @@ func (gc *Challenger) Open(c *Challenge, gate string, onlyChecks bool) error {
 	}
 	print := fmt.Sprintf("%q %d %v %d %d", scope, c.Above, c.Window, c.LeastBits, c.MostBits)
 	v, _, err := challengers.LoadOrNew(print, func() (caddy.Destructor, error) {
-		return challenger{challenge.New(challenge.Rules{
+		return challenger{challenge.New(challenge.Policy{
 			Above: uint32(c.Above), Window: time.Duration(c.Window), Least: c.LeastBits, Most: c.MostBits,
 		})}, nil
 	})

@@ -23,12 +23,18 @@ import (
 // asks the shop itself.
 type InDoubt struct {
 	// Probe is the URL, http or https, at which the shop reports whether it has an order. The
-	// gate sends a GET and follows no redirects. `{id}` is the reservation's id, `{ref}` the
+	// gate follows no redirects. `{id}` is the reservation's id, `{ref}` the
 	// shop's own name of the order; both are escaped for their position. Other placeholders,
-	// such as {env.SHOP}, are filled in when the configuration loads. If the URL has {ref},
+	// such as {env.SHOP}, are filled in when the configuration loads. If the URL or the Body has {ref},
 	// a hold without a ref is not asked about; if {ref} is in the path, neither is a hold
 	// whose ref another server could read as several segments. Default: keep, do not ask.
 	Probe string `json:"probe,omitempty"`
+	// Method is GET or POST. A POST needs a confirm and a release rule: shops answer it with 200 whether or
+	// not they have the order. Default: GET.
+	Method string `json:"method,omitempty"`
+	// Body is a JSON object, of a POST. In strings of it may stand {id} and {ref}; all other braces but {env.…}
+	// and {file.…} are literal. Default: none.
+	Body string `json:"body,omitempty"`
 	// Rules decide by the answer; the first that matches counts, and they may name the
 	// gate's Answers. confirm: the shop has the order. release: the shop does not have it,
 	// which counts only if the question came after the hold's deadline, and twice. Without a
@@ -65,10 +71,23 @@ const (
 
 // conflict reports options that have no use without a URL.
 func (d *InDoubt) conflict() error {
-	if d.Probe == "" && (len(d.Rules) > 0 || d.Every != 0 || d.Longest != 0 || d.Tries != 0 || d.Timeout != 0 || len(d.Header) > 0) {
+	if d.Probe == "" && (d.Method != "" || d.Body != "" || len(d.Rules) > 0 || d.Every != 0 || d.Longest != 0 || d.Tries != 0 || d.Timeout != 0 || len(d.Header) > 0) {
 		return errors.New("in_doubt: no URL to ask: write `in_doubt probe <url>`")
 	}
+	switch {
+	case d.Method != "" && d.Method != http.MethodGet && d.Method != http.MethodPost:
+		return fmt.Errorf("in_doubt: the method %q: there are GET and POST", d.Method)
+	case d.Body != "" && d.Method != http.MethodPost:
+		return errors.New("in_doubt: a GET has no body: write `in_doubt probe POST <url> <body>`")
+	case d.Method == http.MethodPost && !(d.decides("confirm") && d.decides("release")):
+		return errors.New("in_doubt: a probe by POST needs confirm and release, because shops answer it with 200 whether or not they have the order: say what the answer means, such as `confirm @there` and `release @gone`")
+	}
 	return nil
+}
+
+// decides reports whether a rule has this outcome.
+func (d *InDoubt) decides(then string) bool {
+	return slices.ContainsFunc(d.Rules, func(r outcome.Rule) bool { return r.Outcome == then })
 }
 
 // Gate is the gate whose holds a probe is about.
@@ -76,8 +95,10 @@ type Gate struct {
 	Name    string
 	ByRef   bool // it reads a ref
 	HoldFor time.Duration
-	Answers map[string]outcome.Answer
-	Log     *zap.Logger
+	Answers map[string]outcome.AnswerMatcher
+	// MaxAnswer is how many bytes of an answer are read. Default: outcome.DefaultMaxBody.
+	MaxAnswer int
+	Log       *zap.Logger
 }
 
 // Compile makes the probe of a gate; nil: the gate has none.
@@ -85,13 +106,13 @@ func (d *InDoubt) Compile(g *Gate) (*Probe, error) {
 	if err := d.conflict(); err != nil || d.Probe == "" {
 		return nil, err
 	}
-	p := &Probe{gate: g.Name, log: g.Log}
+	p := &Probe{gate: g.Name, log: g.Log, maxAnswer: cmp.Or(g.MaxAnswer, outcome.DefaultMaxBody)}
 	var err error
-	if p.url, err = compileProbeURL(d.Probe); err != nil {
+	if err := p.compileQuestion(d); err != nil {
 		return nil, fmt.Errorf("in_doubt: %w", err)
 	}
-	if p.url.Has("ref") && !g.ByRef {
-		return nil, errors.New("in_doubt: the URL of the probe has {ref}, and the gate has no ref: say where the shop's name of the order is found, such as `ref {json.order_no}`")
+	if p.has("ref") && !g.ByRef {
+		return nil, errors.New("in_doubt: the probe has {ref}, and the gate has no ref: say where the shop's name of the order is found, such as `ref {json.order_no}`")
 	}
 	if p.rules, err = d.compileRules(g.Answers); err != nil {
 		return nil, fmt.Errorf("in_doubt: %w", err)
@@ -107,7 +128,7 @@ func (d *InDoubt) Compile(g *Gate) (*Probe, error) {
 	if err := checkProbePlan(p.plan, p.timeout, g.HoldFor); err != nil {
 		return nil, fmt.Errorf("in_doubt: %w", err)
 	}
-	p.client = shopurl.NewClient(probeAtOnce, probeBody)
+	p.client = shopurl.NewClient(probeAtOnce, maxHeader)
 	return p, nil
 }
 
@@ -138,15 +159,15 @@ func checkProbePlan(plan reservation.ProbePlan, timeout, holdFor time.Duration) 
 }
 
 // compileRules compiles the rules with the defaults behind them.
-func (d *InDoubt) compileRules(answers map[string]outcome.Answer) (*outcome.Rules, error) {
+func (d *InDoubt) compileRules(answers map[string]outcome.AnswerMatcher) (*outcome.Rules, error) {
 	list := slices.Clone(d.Rules)
 	for _, one := range []outcome.Rule{{Outcome: "confirm", When: []string{"200"}}, {Outcome: "release", When: []string{"404"}}} {
-		if !slices.ContainsFunc(d.Rules, func(r outcome.Rule) bool { return r.Outcome == one.Outcome }) {
+		if !d.decides(one.Outcome) {
 			list = append(list, one)
 		}
 	}
 	// Only the answers that rules name: the others may need bodies.
-	named := make(map[string]outcome.Answer)
+	named := make(map[string]outcome.AnswerMatcher)
 	for _, r := range d.Rules {
 		for _, word := range r.When {
 			name, ok := strings.CutPrefix(word, "@")
@@ -197,13 +218,13 @@ func isToken(text string) bool {
 }
 
 // Fingerprint is equal for gates that probe their holds in the same way.
-func (d *InDoubt) Fingerprint(answers map[string]outcome.Answer) string {
+func (d *InDoubt) Fingerprint(answers map[string]outcome.AnswerMatcher) string {
 	if d == nil || d.Probe == "" {
 		return "keep"
 	}
 	text, err := json.Marshal(struct {
 		*InDoubt
-		Answers map[string]outcome.Answer
+		Answers map[string]outcome.AnswerMatcher
 	}{d, answers})
 	if err != nil {
 		return err.Error() // strings, numbers and maps of them: it cannot fail

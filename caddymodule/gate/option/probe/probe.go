@@ -3,12 +3,15 @@
 package probe
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"go.uber.org/zap"
@@ -21,20 +24,24 @@ import (
 const (
 	// probeAtOnce is the number of requests that one gate may have under way on one edge.
 	probeAtOnce = 8
-	// probeBody is how many bytes of an answer are read.
-	probeBody = 64 << 10
+	// maxHeader bounds the header of an answer in bytes.
+	maxHeader = 64 << 10
 )
 
 // Probe asks the shop whether it has an order.
 type Probe struct {
 	gate    string
+	method  string
 	url     *shopurl.URL
+	body    *shopurl.Body
 	rules   *outcome.Rules
 	header  http.Header
 	plan    reservation.ProbePlan
 	timeout time.Duration
 	client  *http.Client
 	log     *zap.Logger
+
+	maxAnswer int // bytes
 }
 
 // errNotAsked means that there is no URL for this hold.
@@ -50,7 +57,7 @@ var errOfAnother = fmt.Errorf("%w: another reservation has this ref now", errNot
 // reservation has ended and another one has its ref. The error wraps shard.ErrUnavailable if Redis
 // does not say which reservations have the ref.
 func (p *Probe) AskAbout(ctx context.Context, store *reservation.Store, sale string, due reservation.ProbeDue) (reservation.ProbeAnswer, string, error) {
-	if due.Ref != "" && p.url.Has("ref") && !p.url.Has("id") {
+	if due.Ref != "" && p.has("ref") && !p.has("id") {
 		lookup, cancel := context.WithTimeout(ctx, p.timeout)
 		found, err := store.Named(lookup, sale, []string{due.Ref})
 		cancel()
@@ -69,17 +76,12 @@ func (p *Probe) AskAbout(ctx context.Context, store *reservation.Store, sale str
 // ask asks about one hold. cause is the status of the answer. With an error, or if no rule
 // matches the answer, it returns ProbeUnknown.
 func (p *Probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservation.ProbeAnswer, cause string, err error) {
-	at, ok := fillProbeURL(p.url, due.ID, due.Ref)
+	ctx, cancel := context.WithTimeout(ctx, p.timeout)
+	defer cancel()
+	request, ok := p.request(ctx, due)
 	if !ok {
 		return reservation.ProbeUnknown, "", errNotAsked
 	}
-	ctx, cancel := context.WithTimeout(ctx, p.timeout)
-	defer cancel()
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, at, nil)
-	if err != nil {
-		return reservation.ProbeUnknown, "", errNotAsked
-	}
-	request.Header = p.header.Clone()
 	response, err := p.client.Do(request)
 	if err != nil {
 		return reservation.ProbeUnknown, "", withoutURL(err)
@@ -87,11 +89,11 @@ func (p *Probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservatio
 	defer response.Body.Close()
 	// The body is read even if no rule needs it: the connection is then reused, and an
 	// incomplete answer does not count.
-	body, err := io.ReadAll(io.LimitReader(response.Body, probeBody+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, int64(p.maxAnswer)+1))
 	if err != nil {
 		return reservation.ProbeUnknown, "", withoutURL(err)
 	}
-	r := &outcome.Reply{Status: response.StatusCode, Header: response.Header, Body: body, Whole: len(body) <= probeBody, Ref: due.Ref}
+	r := &outcome.ShopAnswer{Status: response.StatusCode, Header: response.Header, Body: body, Whole: len(body) <= p.maxAnswer, MaxBody: p.maxAnswer, Ref: due.Ref}
 	cause = "probe_" + outcome.StatusCause(r.Status)
 	switch p.rules.Decide(r) {
 	case outcome.Confirm:
@@ -99,6 +101,9 @@ func (p *Probe) ask(ctx context.Context, due reservation.ProbeDue) (v reservatio
 	case outcome.Release:
 		return reservation.ProbeAbsent, cause, nil
 	default:
+		if why := p.rules.Unmatched(r); why != "" {
+			cause = "probe_" + why
+		}
 		return reservation.ProbeUnknown, cause, nil
 	}
 }
@@ -114,21 +119,48 @@ func withoutURL(err error) error {
 // Host returns the host of the probe's URL.
 func (p *Probe) Host() string { return p.url.Host }
 
-// compileProbeURL reads a URL with {id}, {ref} or both in its path or query.
-func compileProbeURL(text string) (*shopurl.URL, error) {
-	u, err := shopurl.Compile("the probe", text, func(name string) bool { return name == "id" || name == "ref" }, "{id}, {ref}")
-	if err == nil && !u.HasAny() {
-		return nil, errors.New("the URL of the probe names no order: put {id} (the reservation) or {ref} (the shop's own name of the order) into its path or query")
+// compileQuestion reads the URL and the body of the question: {id}, {ref} or both name the order.
+func (p *Probe) compileQuestion(d *InDoubt) (err error) {
+	has := func(name string) bool { return name == "id" || name == "ref" }
+	p.method = cmp.Or(d.Method, http.MethodGet)
+	if p.url, err = shopurl.Compile("the probe", d.Probe, has, "{id}, {ref}"); err != nil {
+		return err
 	}
-	return u, err
+	if p.body, err = shopurl.CompileBody("the probe", d.Body, has); err != nil {
+		return err
+	}
+	if !p.has("id") && !p.has("ref") {
+		return errors.New("the probe names no order: put {id} (the reservation) or {ref} (the shop's own name of the order) into the path or the query of its URL, or into its body")
+	}
+	return nil
 }
 
-// fillProbeURL makes the URL for one reservation; false: there is none for it.
-func fillProbeURL(u *shopurl.URL, id, ref string) (string, bool) {
-	return u.Fill(func(name string) string {
+// has reports whether the question has a placeholder.
+func (p *Probe) has(name string) bool {
+	return p.url.Has(name) || slices.Contains(slices.Collect(p.body.Names), name)
+}
+
+// request makes the question about one reservation; false: there is none for it.
+func (p *Probe) request(ctx context.Context, due reservation.ProbeDue) (*http.Request, bool) {
+	values := func(name string) string {
 		if name == "id" {
-			return id
+			return due.ID
 		}
-		return ref
-	})
+		return due.Ref
+	}
+	at, ok := p.url.Fill(values)
+	body, filled := p.body.Fill(values)
+	if !ok || !filled {
+		return nil, false
+	}
+	request, err := http.NewRequestWithContext(ctx, p.method, at, bytes.NewReader(body))
+	if err != nil {
+		return nil, false
+	}
+	request.Header = p.header.Clone()
+	shopurl.Repeatable(request)
+	if body != nil && request.Header.Get("Content-Type") == "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	return request, true
 }

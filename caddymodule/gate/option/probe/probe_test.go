@@ -23,6 +23,21 @@ import (
 
 const someID = "01981b2e-0000-7000-8000-000000000001"
 
+// question compiles the URL of a probe.
+func question(url string) (*Probe, error) {
+	p := &Probe{header: make(http.Header)}
+	return p, p.compileQuestion(&InDoubt{Probe: url})
+}
+
+// at returns the URL at which the shop is asked about an order; false: it is not asked.
+func (p *Probe) at(ref string) (string, bool) {
+	r, ok := p.request(context.Background(), reservation.ProbeDue{ID: someID, Ref: ref})
+	if !ok {
+		return "", false
+	}
+	return r.URL.String(), true
+}
+
 func TestProbeURL(t *testing.T) {
 	t.Setenv("STOCKGATE_TEST_SHOP", "shop.internal:8443")
 	t.Setenv("STOCKGATE_TEST_USER", "me:secret@shop")
@@ -46,12 +61,12 @@ func TestProbeURL(t *testing.T) {
 		{"http://shop/orders/{ref}.json", "..", "not asked"},
 		{"http://shop/orders?ref={ref}&id={id}", "../a&id=1#x%2e+ö?", "http://shop/orders?ref=..%2Fa%26id%3D1%23x%252e%2B%C3%B6%3F&id=" + someID},
 	} {
-		u, err := compileProbeURL(c.template)
+		u, err := question(c.template)
 		if err != nil {
 			t.Errorf("%s: %v", c.template, err)
 			continue
 		}
-		got, ok := fillProbeURL(u, someID, c.ref)
+		got, ok := u.at(c.ref)
 		if !ok {
 			got = "not asked"
 		}
@@ -83,7 +98,7 @@ func TestProbeURL(t *testing.T) {
 		"http://shop/{id":                       "no placeholder",
 		"http://{env.STOCKGATE_NO_SUCH}/{id}":   "http or https",
 	} {
-		_, err := compileProbeURL(template)
+		_, err := question(template)
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, it should say %q", template, err, says)
 		} else if strings.Contains(err.Error(), "secret") {
@@ -98,16 +113,16 @@ func FuzzProbeURL(f *testing.F) {
 	for _, ref := range []string{"A-1", "..", "../x", "%2e%2e%2fx", "a?b#c", "a b", "\\", "..;/", "a&ref=b", "\x00", "{id}"} {
 		f.Add(ref)
 	}
-	inPath, err := compileProbeURL("http://shop/orders/{ref}/state?id={id}")
+	inPath, err := question("http://shop/orders/{ref}/state?id={id}")
 	if err != nil {
 		f.Fatal(err)
 	}
-	inQuery, err := compileProbeURL("http://shop/orders?ref={ref}&id={id}")
+	inQuery, err := question("http://shop/orders?ref={ref}&id={id}")
 	if err != nil {
 		f.Fatal(err)
 	}
 	f.Fuzz(func(t *testing.T, ref string) {
-		if text, ok := fillProbeURL(inPath, someID, ref); ok {
+		if text, ok := inPath.at(ref); ok {
 			u, err := url.Parse(text)
 			if err != nil || u.Host != "shop" || u.Path != "/orders/"+ref+"/state" || u.Query().Get("id") != someID || u.Fragment != "" {
 				t.Fatalf("%q: %s %v", ref, text, err)
@@ -116,7 +131,7 @@ func FuzzProbeURL(f *testing.F) {
 				t.Fatalf("%q leads to %s", ref, clean)
 			}
 		}
-		text, ok := fillProbeURL(inQuery, someID, ref)
+		text, ok := inQuery.at(ref)
 		if ok != (ref != "") {
 			t.Fatalf("%q: asked %v", ref, ok)
 		}
@@ -131,7 +146,7 @@ func FuzzProbeURL(f *testing.F) {
 
 // compileProbe makes the probe of a gate that holds for 30s. It waits long for an answer
 // unless the test sets a timeout.
-func compileProbe(t *testing.T, d *InDoubt, answers map[string]outcome.Answer) *Probe {
+func compileProbe(t *testing.T, d *InDoubt, answers map[string]outcome.AnswerMatcher) *Probe {
 	t.Helper()
 	if d.Timeout == 0 {
 		d.Timeout, d.Every = caddy.Duration(time.Minute), caddy.Duration(time.Minute)
@@ -146,7 +161,7 @@ func compileProbe(t *testing.T, d *InDoubt, answers map[string]outcome.Answer) *
 
 // TestProbeAnswers checks which probe answer follows from the shop's answer.
 func TestProbeAnswers(t *testing.T) {
-	answers := map[string]outcome.Answer{
+	answers := map[string]outcome.AnswerMatcher{
 		"there": {Status: []string{"200"}, JSON: []outcome.JSONTest{{Path: "order.no"}}},
 		"gone":  {Status: []string{"200"}, JSON: []outcome.JSONTest{{Path: "order", Absent: true}}},
 	}
@@ -157,7 +172,7 @@ func TestProbeAnswers(t *testing.T) {
 			io.WriteString(w, body)
 		}
 	}
-	long := strings.Repeat(" ", probeBody)
+	long := strings.Repeat(" ", outcome.DefaultMaxBody)
 	for _, c := range []struct {
 		name  string
 		rules []outcome.Rule
@@ -195,6 +210,10 @@ func TestProbeAnswers(t *testing.T) {
 			z := gzip.NewWriter(w)
 			io.WriteString(z, `{"order":null}`)
 			z.Close()
+		}, want: reservation.ProbeAbsent},
+		{name: "in an unknown encoding", rules: byBody, shop: func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Encoding", "br")
+			io.WriteString(w, `{"order":null}`)
 		}, want: reservation.ProbeUnknown},
 		{name: "broken off", shop: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")

@@ -93,7 +93,7 @@ func (p *prober) round(ctx context.Context) (asked, more bool, err error) {
 		n, next, err := p.page(ctx, l.Sale.ID, p.places[l.Sale.ID])
 		if errors.Is(err, shard.ErrUnavailable) {
 			if ctx.Err() == nil {
-				meter.Edge{}.RedisFailed("probe")
+				meter.EdgeEvents{}.RedisFailed("probe")
 			}
 			return asked, more, err
 		}
@@ -130,7 +130,7 @@ func (p *prober) resolve(ctx context.Context, sale string, due reservation.Probe
 	}
 	log := p.log.With(zap.String("sale", sale), zap.String("reservation", due.ID))
 	if errors.Is(err, shard.ErrUnavailable) {
-		meter.Edge{}.RedisFailed("probe")
+		meter.EdgeEvents{}.RedisFailed("probe")
 		log.Warn("redis did not say which reservations have the ref of a hold in doubt: the shop is asked about it later", zap.Error(err))
 		return
 	}
@@ -153,7 +153,7 @@ func (p *prober) resolve(ctx context.Context, sale string, due reservation.Probe
 		log.Error("the shop has an order whose units are sold to others: refund it", zap.String("state", string(refund.State)))
 	case errors.Is(err, shard.ErrUnavailable):
 		if ctx.Err() == nil {
-			meter.Edge{}.RedisFailed("probe")
+			meter.EdgeEvents{}.RedisFailed("probe")
 			log.Warn("redis could not be told what the shop says of a hold in doubt: it is asked again", zap.Error(err))
 		}
 	case err != nil:

@@ -116,7 +116,7 @@ type gateRate struct {
 	shared *rates.Rate
 	shadow bool
 	late   bool
-	Header refuse.Rate
+	Header refuse.RateAnswers
 }
 
 // Set are the rates of a gate, in the order of the attempt's keys.
@@ -179,7 +179,7 @@ func (rs *Set) Open(gate string, list []Rate, keys []attempt.RateKey) error {
 			return fmt.Errorf("rate, number %d: there is one just like it before", i+1)
 		}
 		seen[print] = true
-		rate := gateRate{shadow: r.Shadow, late: r.Late, Header: refuse.NewRate(gate, strconv.Itoa(i+1), r.Events, time.Duration(r.Window))}
+		rate := gateRate{shadow: r.Shadow, late: r.Late, Header: refuse.NewRateAnswers(gate, strconv.Itoa(i+1), r.Events, time.Duration(r.Window))}
 		if r.Late {
 			rs.late++
 		}

@@ -121,7 +121,7 @@ func TestRateLimitFields(t *testing.T) {
 		{"秒杀\r\n", rateOf(3, time.Minute), time.Second, `"-----1";q=3;w=60`, `"-----1";r=0;t=1`, 1},
 	} {
 		h := make(http.Header)
-		rate := refuse.NewRate(c.gate, "1", c.rate.Events, time.Duration(c.rate.Window))
+		rate := refuse.NewRateAnswers(c.gate, "1", c.rate.Events, time.Duration(c.rate.Window))
 		no := rate.Refuse(h, c.wait)
 		policy, limit := h.Get("RateLimit-Policy"), h.Get("RateLimit")
 		if policy != c.policy || limit != c.limit || no.RetryAfter != c.after || no.Reason != "rate_limited" {

@@ -67,7 +67,7 @@ func (rs *Set) OpenRepeats(gate string, byRef bool, o *Repeats) error {
 	if err != nil {
 		return err
 	}
-	rs.repeats = gateRate{table: table, Header: refuse.NewRate(gate, "repeats", r.Events, time.Duration(r.Window))}
+	rs.repeats = gateRate{table: table, Header: refuse.NewRateAnswers(gate, "repeats", r.Events, time.Duration(r.Window))}
 	return nil
 }
 

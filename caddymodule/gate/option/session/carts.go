@@ -17,12 +17,12 @@ const (
 // value is ready.
 type Carts struct {
 	mu    sync.Mutex
-	byKey map[Key]*cart
-	order []*cart // by age
+	byKey map[Key]*sessionCart
+	order []*sessionCart // by age
 	bytes int
 }
 
-type cart struct {
+type sessionCart struct {
 	keys     []Key
 	question uint64
 	document []byte
@@ -38,9 +38,9 @@ func (c *Carts) Remember(keys []Key, question uint64, document []byte, now time.
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byKey == nil {
-		c.byKey = make(map[Key]*cart)
+		c.byKey = make(map[Key]*sessionCart)
 	}
-	one := &cart{keys: keys, question: question, document: document, until: now.Add(remembered)}
+	one := &sessionCart{keys: keys, question: question, document: document, until: now.Add(remembered)}
 	for len(c.order) > 0 && (c.order[0].until.Before(now) || c.bytes+len(document) > maxRemembered) {
 		c.drop(c.order[0])
 		c.bytes -= len(c.order[0].document)
@@ -56,7 +56,7 @@ func (c *Carts) Remember(keys []Key, question uint64, document []byte, now time.
 func (c *Carts) Recall(keys []Key, question uint64, now time.Time) []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	var found *cart
+	var found *sessionCart
 	for i, key := range keys {
 		one := c.byKey[key]
 		if one == nil || now.After(one.until) || i > 0 && one != found || len(one.keys) != len(keys) {
@@ -81,7 +81,7 @@ func (c *Carts) Forget(keys []Key) {
 	}
 }
 
-func (c *Carts) drop(one *cart) {
+func (c *Carts) drop(one *sessionCart) {
 	for _, key := range one.keys {
 		if c.byKey[key] == one {
 			delete(c.byKey, key)

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/google/uuid"
 
 	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/filters/route"
@@ -64,7 +66,7 @@ func (o *Options) Compile() (*Credentials, error) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("one_at_a_time: %w", err)
-		case !slices.Contains([]attempt.Kind{attempt.Header, attempt.Cookie, attempt.Path, attempt.Text}, v.Kind()):
+		case !slices.Contains([]attempt.ValueKind{attempt.Header, attempt.Cookie, attempt.Path, attempt.Text}, v.Kind()):
 			return nil, fmt.Errorf("one_at_a_time: %s is no credential that a request has before its body is read: write {header.…}, {cookie.…} or {path.…}", expr)
 		}
 		c.values = append(c.values, v)
@@ -78,6 +80,14 @@ func (o *Options) Compile() (*Credentials, error) {
 // MayChange reports whether a request may change something by its method.
 func (c *Credentials) MayChange(r *http.Request) bool {
 	return c != nil && r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
+}
+
+// InPathOnly reports whether each credential is a part of the path.
+func (o *Options) InPathOnly() bool {
+	return !slices.ContainsFunc(o.Credentials, func(expr string) bool {
+		v, err := attempt.Compile(expr)
+		return err != nil || v.Kind() != attempt.Path
+	})
 }
 
 // What a request with a credential may not have: servers would differ on which session it is of.
@@ -170,8 +180,8 @@ func cookieName(name string) string { return string(route.PHPName(nil, normal(na
 // unescapes is how often a credential may be decoded on its way through proxies and frameworks.
 const unescapes = 3
 
-// normal returns a credential without that on which servers differ: quotes, escapes, white space,
-// and the case, which the name of an authentication scheme has not (RFC 9110, section 11.1), nor a
+// normal returns a credential without that on which servers differ: quotes, escapes, white space, the form of
+// an id, and the case, which the name of an authentication scheme has not (RFC 9110, section 11.1), nor a
 // credential for some databases.
 func normal(text string) string {
 	for range unescapes {
@@ -181,7 +191,23 @@ func normal(text string) string {
 		}
 		text = plain
 	}
-	return strings.ToLower(strings.Join(strings.FieldsFunc(text, aside), " "))
+	words := strings.FieldsFunc(strings.ToLower(text), aside)
+	for i, word := range words {
+		words[i] = sameID(word)
+	}
+	return strings.Join(words, " ")
+}
+
+// sameID returns an id in the one form of those in which servers read it: a UUID has dashes or none, or is in
+// braces, or a URN (RFC 9562, section 4); a number may have zeros before it.
+func sameID(word string) string {
+	if id, err := uuid.Parse(word); err == nil {
+		return id.String()
+	}
+	if number := strings.TrimLeft(word, "0"); strings.Trim(number, "0123456789") == "" && word != "" {
+		return cmp.Or(number, "0")
+	}
+	return word
 }
 
 // aside says that servers may leave a character out at the ends of a credential, or read it as a

@@ -40,6 +40,40 @@ func TestCredentialInThePath(t *testing.T) {
 	}
 }
 
+// Servers read an id in several forms as the same one.
+func TestCredentialIsAnID(t *testing.T) {
+	c, err := (&session.Options{Credentials: []string{"{path.1}", "{cookie.cart}", "{header.Authorization}"}}).Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := func(id string) (all []session.Key) {
+		r := httptest.NewRequest("POST", "/carts/"+id+"/complete", nil)
+		r.Header.Set("Cookie", "cart="+id)
+		r.Header.Set("Authorization", "Bearer "+id)
+		all, err := c.Keys(r, caddy.NewReplacer())
+		if err != nil || len(all) != 3 {
+			t.Fatal(id, all, err)
+		}
+		return all
+	}
+	const id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+	for _, same := range [][]string{
+		{id, "6BA7B810-9DAD-11D1-80B4-00C04FD430C8", "6ba7b8109dad11d180b400c04fd430c8", "6BA7B8109dad11d180b400c04fd430c8", "urn:uuid:" + id, "URN:UUID:" + id, "%7B" + id + "%7D", "%7b" + strings.ToUpper(id) + "%7d"},
+		{"7", "07", "0007", "%307"}, {"0", "00"},
+	} {
+		for _, other := range same[1:] {
+			if !slices.Equal(keys(same[0]), keys(other)) {
+				t.Errorf("%s is another session than %s", other, same[0])
+			}
+		}
+	}
+	for _, other := range [][2]string{{id, "6ba7b810-9dad-11d1-80b4-00c04fd430c9"}, {"7", "70"}, {"7", "0x7"}, {"cart_07", "cart_7"}, {"0", "x"}} {
+		if slices.Equal(keys(other[0]), keys(other[1])) {
+			t.Errorf("%s and %s are one session", other[0], other[1])
+		}
+	}
+}
+
 // However a client spells a credential, it is the same to a request that waits for it.
 func TestCredentialInAnySpelling(t *testing.T) {
 	c, err := (&session.Options{Credentials: []string{"{cookie.my_session}", "{header.Authorization}", "{path.2}"}}).Compile()

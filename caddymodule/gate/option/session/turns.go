@@ -60,8 +60,8 @@ type waiter struct {
 	client string
 }
 
-// Turn is what a request has while it is the only one of its session. The zero value is none.
-type Turn struct {
+// Exclusion is what a request has while it is the only one of its session. The zero value is none.
+type Exclusion struct {
 	keys   []Key
 	leases []*lease.Lease
 	// unleased: a lease could not be had, so that another edge may serve the session too.
@@ -93,7 +93,7 @@ func (NoEdges) Client() *shard.Client { return nil }
 // at any of them. keys are sorted and differ, so that two requests cannot wait for each other.
 // Where Redis does not answer, the turn is that of this edge. shared: the credential is waited
 // for by so many clients that it is probably not that of one session.
-func Take(ctx context.Context, keys []Key, client string, edges Edges) (t *Turn, shared bool, err error) {
+func Take(ctx context.Context, keys []Key, client string, edges Edges) (t *Exclusion, shared bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, timing.SessionWait.Now())
 	defer cancel()
 	if t, shared, err = takeHere(ctx, keys, client); err != nil || edges == nil {
@@ -128,8 +128,8 @@ func pending(ctx context.Context) error {
 }
 
 // takeHere waits until no other request at this edge has one of the credentials.
-func takeHere(ctx context.Context, keys []Key, client string) (t *Turn, shared bool, err error) {
-	t = new(Turn)
+func takeHere(ctx context.Context, keys []Key, client string) (t *Exclusion, shared bool, err error) {
+	t = new(Exclusion)
 	for _, key := range keys {
 		mine, many, ok := turns.enter(key, client)
 		shared = shared || many
@@ -160,7 +160,7 @@ func takeHere(ctx context.Context, keys []Key, client string) (t *Turn, shared b
 // Pass returns the context of a request that is no attempt and has the turn. It goes on when its
 // client leaves, because the shop goes on too. After 30s the turn ends, and the request does if its
 // client has left. Call done when it has ended.
-func (t *Turn) Pass(client context.Context) (ctx context.Context, done func()) {
+func (t *Exclusion) Pass(client context.Context) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(client))
 	late := time.AfterFunc(passTimeout, func() {
 		t.End()
@@ -173,7 +173,7 @@ func (t *Turn) Pass(client context.Context) (ctx context.Context, done func()) {
 }
 
 // End lets the next request of each credential in. It may be called more than once, and on nil.
-func (t *Turn) End() {
+func (t *Exclusion) End() {
 	if t == nil {
 		return
 	}
@@ -189,7 +189,7 @@ func (t *Turn) End() {
 
 // WasAlone reports whether no other request of the session can have been at the shop: the turn is
 // one of this edge only, or no other edge has had it. Without a turn it is true.
-func (t *Turn) WasAlone() bool {
+func (t *Exclusion) WasAlone() bool {
 	if t == nil {
 		return true
 	}

@@ -1,8 +1,6 @@
 package shadow
 
 import (
-	"bytes"
-	"compress/gzip"
 	"io"
 	"net/http"
 
@@ -11,16 +9,16 @@ import (
 	"github.com/stockgate/stockgate/filters/outcome"
 )
 
-// Keep says what of an answer the gate's rules read beside its status.
-type Keep struct {
+// Excerpt says what of an answer the gate's rules read beside its status.
+type Excerpt struct {
 	Header bool
 	Body   int // bytes; 0: none
 }
 
-// Answer passes the shop's answer on as it is, and keeps a copy.
-type Answer struct {
+// Tee passes the shop's answer on as it is, and keeps a copy.
+type Tee struct {
 	*caddyhttp.ResponseWriterWrapper
-	keep   Keep
+	keep   Excerpt
 	status int
 	header http.Header
 	body   []byte
@@ -28,13 +26,13 @@ type Answer struct {
 }
 
 // WriteHeader passes the status on.
-func (a *Answer) WriteHeader(status int) {
+func (a *Tee) WriteHeader(status int) {
 	a.note(status)
 	a.ResponseWriter.WriteHeader(status)
 }
 
 // Write passes bytes on.
-func (a *Answer) Write(p []byte) (int, error) {
+func (a *Tee) Write(p []byte) (int, error) {
 	a.note(http.StatusOK)
 	if a.keep.Body > 0 {
 		n := min(len(p), a.keep.Body-len(a.body))
@@ -45,7 +43,7 @@ func (a *Answer) Write(p []byte) (int, error) {
 }
 
 // ReadFrom copies in the way of the server, unless the body is kept.
-func (a *Answer) ReadFrom(r io.Reader) (int64, error) {
+func (a *Tee) ReadFrom(r io.Reader) (int64, error) {
 	if a.keep.Body > 0 {
 		return io.Copy(struct{ io.Writer }{a}, r)
 	}
@@ -54,7 +52,7 @@ func (a *Answer) ReadFrom(r io.Reader) (int64, error) {
 }
 
 // note keeps the first final status.
-func (a *Answer) note(status int) {
+func (a *Tee) note(status int) {
 	if status < 200 || a.status != 0 {
 		return
 	}
@@ -65,29 +63,15 @@ func (a *Answer) note(status int) {
 }
 
 // Status returns the status that was written; 0: none.
-func (a *Answer) Status() int { return a.status }
+func (a *Tee) Status() int { return a.status }
 
-// Reply returns the answer for the rules. status is the shop's own. A gate that is not in shadow
-// asks the shop for an answer without compression; here gzip is read.
-func (a *Answer) Reply(status int) *outcome.Reply {
-	reply := &outcome.Reply{Status: status, Header: a.header, Body: a.body, Whole: !a.longer}
-	if a.header.Get("Content-Encoding") != "gzip" || a.longer {
-		return reply
-	}
-	z, err := gzip.NewReader(bytes.NewReader(a.body))
-	if err != nil {
-		return reply
-	}
-	text, err := io.ReadAll(io.LimitReader(z, int64(a.keep.Body)+1))
-	if err == nil {
-		reply.Header.Del("Content-Encoding")
-		reply.Body, reply.Whole = text[:min(len(text), a.keep.Body)], len(text) <= a.keep.Body
-	}
-	return reply
+// Reply returns the answer for the rules. status is the shop's own.
+func (a *Tee) Reply(status int) *outcome.ShopAnswer {
+	return &outcome.ShopAnswer{Status: status, Header: a.header, Body: a.body, Whole: !a.longer, MaxBody: a.keep.Body}
 }
 
 // Interface guards
 var (
-	_ http.ResponseWriter = (*Answer)(nil)
-	_ io.ReaderFrom       = (*Answer)(nil)
+	_ http.ResponseWriter = (*Tee)(nil)
+	_ io.ReaderFrom       = (*Tee)(nil)
 )

@@ -17,18 +17,18 @@ import (
 type Watch struct {
 	request *http.Request // as the gate got it
 	body    *sentBody     // nil: it has none
-	answer  Answer
+	answer  Tee
 }
 
 // Begin begins to watch a request. It keeps up to maxBody bytes of the body and one more, and of
 // the answer what keep says. Nothing of the copy is shared with the handlers that run later.
-func Begin(w http.ResponseWriter, r *http.Request, maxBody int64, keep Keep) *Watch {
+func Begin(w http.ResponseWriter, r *http.Request, maxBody int64, keep Excerpt) *Watch {
 	ctx := context.WithoutCancel(r.Context())
 	if vars, ok := ctx.Value(caddyhttp.VarsCtxKey).(map[string]any); ok {
 		ctx = context.WithValue(ctx, caddyhttp.VarsCtxKey, maps.Clone(vars))
 	}
 	watch := &Watch{request: r.Clone(ctx)}
-	watch.answer = Answer{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, keep: keep}
+	watch.answer = Tee{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, keep: keep}
 	if r.Body != nil && r.Body != http.NoBody {
 		watch.body = &sentBody{ReadCloser: r.Body, most: maxBody + 1}
 		r.Body = watch.body
@@ -37,7 +37,7 @@ func Begin(w http.ResponseWriter, r *http.Request, maxBody int64, keep Keep) *Wa
 }
 
 // Writer returns what the handlers behind the gate are to write to.
-func (w *Watch) Writer() *Answer { return &w.answer }
+func (w *Watch) Writer() *Tee { return &w.answer }
 
 // Request returns the copy of the request, with its body. False: the shop has answered before it
 // read the whole body.

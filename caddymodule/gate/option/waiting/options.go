@@ -115,7 +115,7 @@ func (o *Options) ShopPace() reservation.Pace {
 }
 
 // CompileAgain returns the test for the answer that puts an order off; nil: there is none.
-func (o *Options) CompileAgain(answers map[string]outcome.Answer) (func(*outcome.Reply) (yes, known bool), error) {
+func (o *Options) CompileAgain(answers map[string]outcome.AnswerMatcher) (func(*outcome.ShopAnswer) (yes, known bool), error) {
 	if o.Again == "" {
 		return nil, nil
 	}

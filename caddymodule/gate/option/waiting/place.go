@@ -22,8 +22,8 @@ import (
 // the shop's.
 const stateHeader = "Stockgate-Queue"
 
-// place is what a buyer is told.
-type place struct {
+// placeAnswer is what a buyer is told.
+type placeAnswer struct {
 	// State is waiting, at_shop, or how the reservation ended.
 	State string `json:"state"`
 	// Place says how many orders go before it, and itself.
@@ -42,8 +42,8 @@ const (
 	pollEvery = time.Second
 )
 
-func placeOf(p queue.Place) (out place, retry int64) {
-	out, retry = place{State: string(p.State), Place: p.Number, Still: p.Still}, 2
+func placeOf(p queue.Place) (out placeAnswer, retry int64) {
+	out, retry = placeAnswer{State: string(p.State), Place: p.Number, Still: p.Still}, 2
 	switch p.State {
 	case record.Held:
 		out.State = "at_shop"

@@ -36,7 +36,7 @@ func TestSells(t *testing.T) {
 	defer server.Close()
 	o := shard.Options{Timeout: time.Minute}
 	server.Connect(&o)
-	e := edge.New(open(t, o), edge.Options{Keys: []shard.Key{{KID: "main"}}})
+	e := edge.New(open(t, o), edge.Options{Keys: []shard.SigningKey{{KID: "main"}}})
 	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	file := &sale.Sale{ID: "s", StartsAt: time.Now().Add(-time.Hour), EndsAt: time.Now().Add(time.Hour), Items: []sale.Item{{SKU: "a", Stock: 1}}}

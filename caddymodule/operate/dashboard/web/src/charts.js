@@ -1,6 +1,6 @@
 import uPlot from 'uplot'
 import { make, say, table } from './dom.js'
-import { clock, count, measure } from './format.js'
+import { count, measure, tick, zone } from './format.js'
 import { texts } from './texts.js'
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
@@ -45,7 +45,7 @@ export class Chart {
       legend: { show: false },
       cursor: { y: false, drag: { x: false, y: false }, points: { show: !this.stacked } },
       scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
-      axes: [{ ...axis, values: (_, splits) => splits.map((t) => clock(t * 1000)), space: 90, size: 30, gap: 4 }, { ...axis, size: 58, values: (_, splits) => splits.map((v) => measure(v)) }],
+      axes: [{ ...axis, values: (_, splits) => splits.map((t) => tick(t * 1000)), space: 90, size: 30, gap: 4 }, { ...axis, size: 58, values: (_, splits) => splits.map((v) => measure(v)) }],
       series: [{}, ...(this.stacked ? lines.toReversed() : lines)],
       hooks: { setCursor: [(plot) => this.tell(plot.cursor.idx)] },
     }
@@ -86,11 +86,11 @@ export class Chart {
     const step = Math.max(1, Math.ceil(times.length / 20))
     const rows = []
     for (let at = times.length - 1; at >= 0; at -= step) {
-      rows.push([clock(times[at] * 1000), ...this.series.map((_, i) => {
+      rows.push([tick(times[at] * 1000), ...this.series.map((_, i) => {
         const number = this.columns[i + 1][at]
         return number === null ? texts.none : this.format(number)
       })])
     }
-    this.rows.replaceChildren(table(this.title, [{ label: texts.time }, ...this.series.map((s) => ({ label: s.label, number: true }))], rows))
+    this.rows.replaceChildren(table(this.title, [{ label: texts.time(zone()) }, ...this.series.map((s) => ({ label: s.label, number: true }))], rows))
   }
 }

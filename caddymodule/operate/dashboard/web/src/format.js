@@ -2,15 +2,35 @@ import { language } from './texts.js'
 
 const whole = new Intl.NumberFormat(language, { maximumFractionDigits: 0 })
 const fine = new Intl.NumberFormat(language, { maximumSignificantDigits: 3 })
-const clockFormat = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' })
-const dayFormat = new Intl.DateTimeFormat(language, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
+
+// Times are told in the time zone of the sale, wherever the browser is, and say which one it is.
+const formatsOf = (timeZone) => {
+  const clock = { timeZone, hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' }
+  const day = { timeZone, month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' }
+  const make = (options) => new Intl.DateTimeFormat(language, options)
+  return {
+    timeZone, tick: make(clock), clock: make({ ...clock, timeZoneName: 'short' }),
+    day: make({ ...day, timeZoneName: 'short' }), date: make({ timeZone, dateStyle: 'short' }),
+  }
+}
+let formats = formatsOf('UTC')
+
+// tellIn sets the time zone; UTC where the browser does not know it.
+export const tellIn = (zone) => {
+  if (zone === formats.timeZone) return
+  try { formats = formatsOf(zone) } catch { formats = formatsOf('UTC') }
+}
+export const zone = () => formats.timeZone
 
 export const count = (n) => n === null || n === undefined ? '–' : whole.format(n)
 export const measure = (n) => n === null || n === undefined ? '–' : n >= 100 ? whole.format(n) : fine.format(n)
-export const clock = (ms) => clockFormat.format(ms)
+export const clock = (ms) => formats.clock.format(ms)
+
+// tick is a time of day where the zone is written beside it.
+export const tick = (ms) => formats.tick.format(ms)
 
 // moment is a time of day, with the day where it is another one.
-export const moment = (ms) => new Date(ms).toDateString() === new Date().toDateString() ? clock(ms) : dayFormat.format(ms)
+export const moment = (ms, now = Date.now()) => formats.date.format(ms) === formats.date.format(now) ? clock(ms) : formats.day.format(ms)
 
 // share is a part of a whole in percent: never 100 % while something is missing.
 export const share = (part) => {

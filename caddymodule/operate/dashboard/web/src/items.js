@@ -10,10 +10,12 @@ let order = ''
 let found = { items: [], matches: 0 }
 let asked = 0
 
-export const stateOf = ([stock, available, held, doubt]) => {
+export const stateOf = ([stock, available, held, doubt], sells) => {
+  if (stock === 0) return 'no_stock'
   if (available + held + doubt === 0) return 'sold_out'
   if (available === 0) return 'all_held'
-  return available * 10 < stock ? 'low' : 'on_sale'
+  if (available * 10 < stock) return 'low'
+  return sells ? 'on_sale' : 'in_stock'
 }
 
 // searching says whether the list is what a user looks for, and not what moves.
@@ -32,8 +34,8 @@ export const find = async (sale, limit = 50) => {
 let again = () => {}
 search.addEventListener('input', () => again())
 
-// show fills the table. Items that move come first, then those of the sale.
-export const show = (sale, mayStock, refresh) => {
+// show fills the table. Items that move come first, then those of the sale. sells: this edge sells it now.
+export const show = (sale, sells, mayStock, refresh) => {
   again = refresh
   const seen = new Set(sale.movers.map((i) => `${i.sku}@${i.region ?? ''}`))
   const rows = searching() ? found.items : [...sale.movers, ...found.items.filter((i) => !seen.has(`${i.sku}@${i.region ?? ''}`))].slice(0, 10)
@@ -43,7 +45,7 @@ export const show = (sale, mayStock, refresh) => {
   const head = [column('sku', texts.sku), ...(regional ? [{ label: texts.region }] : []), column('available'), column('held'), column('in_doubt'), column('sold'), { label: texts.state }]
   if (mayStock) head.push({ label: texts.acts })
   const body = rows.map((i) => {
-    const state = stateOf(i.stock)
+    const state = stateOf(i.stock, sells)
     const row = [i.sku, ...(regional ? [i.region ?? ''] : []), ...i.stock.slice(1).map(count), make('span', { class: `tag ${state}` }, texts.itemStates[state])]
     if (mayStock) row.push(make('button', { type: 'button', class: 'small', 'data-stock': JSON.stringify(i), 'data-key': `stock ${i.sku} ${i.region ?? ''}`, 'aria-label': `${texts.addStock}: ${i.sku} ${i.region ?? ''}` }, '+'))
     return row

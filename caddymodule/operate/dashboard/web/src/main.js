@@ -1,7 +1,7 @@
 import { askMany, askOne, askStatus } from './acts.js'
 import { Chart } from './charts.js'
 import { by, make, refill, say, table } from './dom.js'
-import { clock, count, measure, moment, share, span } from './format.js'
+import { clock, count, measure, moment, share, span, tellIn, zone } from './format.js'
 import { find, show } from './items.js'
 import { Points } from './points.js'
 import { Steps } from './steps.js'
@@ -16,6 +16,7 @@ for (const element of document.querySelectorAll('[data-label]')) element.setAttr
 for (const element of document.querySelectorAll('[data-placeholder]')) element.placeholder = texts[element.dataset.placeholder]
 
 const wanted = () => new URLSearchParams(location.search).get('sale') ?? ''
+const want = (id) => history.replaceState(null, '', `?sale=${encodeURIComponent(id)}`)
 let points = new Points()
 let sale = ''      // whose points these are
 let acts = []
@@ -65,6 +66,7 @@ const connect = () => {
     const hello = JSON.parse(event.data)
     if (hello.sale_id && hello.sale_id !== sale) points = new Points()
     if (hello.sale_id) sale = hello.sale_id
+    if (hello.sale_id && !wanted()) want(sale) // the page stays with it, also when it is loaded again
     acts = hello.acts
     user = hello.user
     points.take(hello.history)
@@ -101,6 +103,7 @@ const cells = (place, pairs) => refill(place, pairs.flatMap(([name, value, colou
 
 const render = () => {
   const { sale: s, edge } = frame
+  tellIn(s?.timezone ?? 'UTC')
   by('board').hidden = !s
   by('empty').hidden = Boolean(s)
   tellAge()
@@ -108,17 +111,18 @@ const render = () => {
   const parts = [vitals, alarms, choose, foot]
   if (!s) { rendering.run([...parts, empty]); return }
   rendering.run([() => head(s), () => stock(s), attempts, ...parts,
-    () => show(s, acts.includes('stock'), async () => { await find(sale); render() }), () => questions(s), () => log(s), refusals])
+    () => show(s, s.state === 'on_sale' && edge.ready, acts.includes('stock'), async () => { await find(sale); render() }), () => questions(s), () => log(s), refusals])
 }
 
 const head = (s) => {
   say(by('title'), s.id)
   document.title = `${s.id}: ${count(s.stock[4])} / ${count(s.stock[0])} · Stockgate`
-  by('state').className = `state ${s.state}`
-  say(by('state'), texts.states[s.state])
+  const stopped = s.state === 'on_sale' && !frame.edge.ready // other edges may sell it
+  by('state').className = `state ${stopped ? 'stopped' : s.state}`
+  say(by('state'), stopped ? texts.onSaleElsewhere : texts.states[s.state])
   const when = s.sale_now < s.starts_at ? texts.starts(moment(s.starts_at), span(s.starts_at - s.sale_now))
     : s.sale_now < s.ends_at ? `${texts.since(moment(s.starts_at))} · ${texts.ends(moment(s.ends_at), span(s.ends_at - s.sale_now))}` : texts.ended(moment(s.ends_at))
-  say(by('window'), when)
+  say(by('window'), `${when} · ${texts.timesIn(zone())}`)
   by('report').href = `report?sale=${encodeURIComponent(s.id)}`
 }
 
@@ -151,7 +155,7 @@ const choose = () => {
   if (frame.sale && document.activeElement !== by('sales')) by('sales').value = frame.sale.id
 }
 by('sales').addEventListener('change', (event) => {
-  history.replaceState(null, '', `?sale=${encodeURIComponent(event.target.value)}`)
+  want(event.target.value)
   sale = ''
   points = new Points()
   connect()
@@ -160,7 +164,7 @@ by('sales').addEventListener('change', (event) => {
 const empty = () => {
   by('empty').hidden = false
   const unknown = wanted() && frame.sales.length
-  refill(by('empty'), unknown ? make('p', {}, texts.unknownSale) : [make('h2', {}, texts.empty), make('p', {}, texts.emptyLead), make('pre', { tabindex: '0' }, texts.emptySteps.join('\n'))])
+  refill(by('empty'), unknown ? [make('p', {}, texts.unknownSale), make('p', {}, make('a', { href: '?' }, texts.firstSale))] : [make('h2', {}, texts.empty), make('p', {}, texts.emptyLead), make('pre', { tabindex: '0' }, texts.emptySteps.join('\n'))])
 }
 
 const stock = (s) => {

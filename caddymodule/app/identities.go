@@ -1,0 +1,93 @@
+package app
+
+import (
+	"fmt"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+	"github.com/stockgate/stockgate/internal/sale"
+)
+
+// IdentitySpellings say which spellings of an identity are one person.
+type IdentitySpellings struct {
+	// Country is where phone numbers without a country's code are of, by the two letters that
+	// ISO 3166 gives it, such as DE: then `0171 …` and `+49 171 …` are one phone. Default:
+	// none is guessed.
+	Country string `json:"country,omitempty"`
+	// Buyer says what a buyer is: name, compared byte for byte, or email: a buyer with an @ is
+	// an e-mail address, and `A@x.test` and `a@x.test` are one buyer. Default: name.
+	Buyer string `json:"buyer,omitempty"`
+	// EmailTags says what a +tag in an e-mail address is: kept, `a+shop@x.test` is another
+	// person than `a@x.test`, or ignored. Default: kept.
+	EmailTags string `json:"email_tags,omitempty"`
+}
+
+// rules checks the options and compiles them.
+func (o *IdentitySpellings) rules() (sale.IdentityRules, error) {
+	if o == nil {
+		return sale.IdentityRules{}, nil
+	}
+	return sale.IdentityOptions(*o).Rules()
+}
+
+// IdentityRules are the rules of the configuration for identities.
+func (a *App) IdentityRules() (sale.IdentityRules, error) {
+	rules, err := a.Identities.rules()
+	if err != nil {
+		return rules, fmt.Errorf("identities: %w", err)
+	}
+	return rules, nil
+}
+
+// NamesBuyers reports whether the configuration says that buyers are compared byte for byte.
+func (a *App) NamesBuyers() bool { return a.Identities != nil && a.Identities.Buyer == "name" }
+
+// noteIdentities warns where a reload has changed by what rules persons are told apart while sales are open.
+func (a *App) noteIdentities(d *edgeruntime.Runtime) error {
+	rules, err := a.IdentityRules()
+	if err != nil {
+		return err
+	}
+	var open []string
+	for l := range d.Catalogue().All {
+		if l.Status == sale.Open {
+			open = append(open, l.Sale.ID)
+		}
+	}
+	if otherwise := d.ReadBy(rules.String(), open); len(otherwise) > 0 {
+		a.log.Warn("the option `identities` has changed while sales are open: "+RulesChanged, zap.Strings("sales", otherwise), zap.String("identities", rules.String()))
+	}
+	return nil
+}
+
+// RulesChanged is the risk of other rules for identities in the middle of a sale.
+const RulesChanged = "a person whose identity is now written otherwise starts over with their limits and unpaid holds, and entries of lists in Redis stay as they were added; " +
+	"go back to the former rules until the sale is closed, and import such lists again after a change"
+
+// readIdentities reads the option identities. Wrong words are errors here, so that they name file and line.
+func (a *App) readIdentities(d *caddyfile.Dispenser, usage string) error {
+	if _, err := directive.Arguments(d, usage, 0, 0); err != nil {
+		return err
+	}
+	o := new(IdentitySpellings)
+	a.Identities = o
+	checked := func(into *string) func(*caddyfile.Dispenser, string) error {
+		return func(d *caddyfile.Dispenser, usage string) error {
+			if err := directive.Text(into)(d, usage); err != nil {
+				return err
+			}
+			if _, err := o.rules(); err != nil {
+				return d.WrapErr(err)
+			}
+			return nil
+		}
+	}
+	return directive.ReadBlock(d, map[string]directive.Option{
+		"country":    {Usage: "country <letters>", Read: checked(&o.Country)},
+		"buyer":      {Usage: "buyer name|email", Read: checked(&o.Buyer)},
+		"email_tags": {Usage: "email_tags kept|ignored", Read: checked(&o.EmailTags)},
+	})
+}

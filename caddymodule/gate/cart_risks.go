@@ -1,0 +1,100 @@
+package gate
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+	"github.com/stockgate/stockgate/filters/attempt"
+)
+
+// A gate with a lookup may reserve another cart than the shop sells.
+const (
+	otherCart = "the path %s names a cart, and the lookup does not ask for that one: a client can have one cart looked up and order another; " +
+		"read its name with `ref {path.%d}`, and name the cart by {ref} in the URL or the body of the lookup"
+	unlockedCart = "a cart may change between its lookup and the order, and what is sold is then not what was reserved: " +
+		"let the requests of a session wait for each other, as in `one_at_a_time {header.Authorization} {cookie.session}`"
+	uncheckedCart = "one_at_a_time lets orders wait for each other, but no stockgate_check with the same credential makes the requests wait that change the cart: " +
+		"add one, such as `stockgate_check @changes turns { one_at_a_time %s }`"
+	responseToCart = "`outcome response` believes the shop's answer to the client, and the shop may have sold another cart than the one that was looked up: " +
+		"ask the shop with `outcome ask` and `lines`, which compares them"
+)
+
+// CartRisks returns warnings about a cart that is looked up and may not be the one that is sold. all are the
+// judges of the configuration.
+func (g *Gate) CartRisks(all []*Judge) []string {
+	if g.Lookup == nil {
+		return nil
+	}
+	risks := g.otherCarts(g.paths)
+	switch {
+	case g.OneAtATime == nil:
+		risks = append(risks, unlockedCart)
+	case !g.Options.Any() && !slices.ContainsFunc(all, g.waitsFor):
+		risks = append(risks, fmt.Sprintf(uncheckedCart, g.OneAtATime.Credentials[0]))
+	}
+	return risks
+}
+
+// waitsFor reports whether requests at another judge of the server wait for the orders of their session.
+func (g *Gate) waitsFor(other *Judge) bool {
+	return other != &g.Judge && other.server == g.server && other.OneAtATime != nil &&
+		slices.ContainsFunc(other.OneAtATime.Credentials, func(c string) bool { return slices.Contains(g.OneAtATime.Credentials, c) })
+}
+
+// otherCarts returns warnings about the patterns of paths that name a cart of which the lookup does not know.
+func (g *Gate) otherCarts(patterns []string) (risks []string) {
+	for _, pattern := range patterns {
+		if at, ok := namedSegment(pattern); ok && !g.looksUp(at) {
+			risks = append(risks, fmt.Sprintf(otherCart, pattern, at))
+		}
+	}
+	return risks
+}
+
+// namedSegment returns the last segment of a pattern that may be anything and is not its end.
+func namedSegment(pattern string) (index int, ok bool) {
+	segments := strings.Split(strings.TrimPrefix(pattern, "/"), "/")
+	for at, segment := range slices.Backward(segments[:len(segments)-1]) {
+		if segment == "*" {
+			return at, true
+		}
+	}
+	return 0, false
+}
+
+// looksUp reports whether the lookup asks for what a segment of the path names.
+func (g *Gate) looksUp(segment int) bool {
+	return strings.Contains(g.Lookup.URL+g.Lookup.Body, "{ref}") && slices.ContainsFunc(g.Ref, func(expr string) bool {
+		v, err := attempt.Compile(expr)
+		return err == nil && v.Kind() == attempt.Path && v.Index() == segment
+	})
+}
+
+// patternsOf returns the patterns of the path matchers in sets.
+func patternsOf(sets caddyhttp.MatcherSets) (patterns []string) {
+	for _, set := range sets {
+		for _, m := range set {
+			if paths, ok := m.(*caddyhttp.MatchPath); ok {
+				patterns = append(patterns, *paths...)
+			}
+		}
+	}
+	return patterns
+}
+
+// warnCart warns about a lookup of another cart than the one that a gate's path names.
+func warnCart(w directive.Warner, g *Gate, matchers caddy.ModuleMap) {
+	var patterns []string
+	if g.Lookup == nil || json.Unmarshal(matchers["path"], &patterns) != nil {
+		return
+	}
+	for _, risk := range g.otherCarts(patterns) {
+		w.Warn(risk)
+	}
+}
