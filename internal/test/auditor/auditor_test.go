@@ -255,6 +255,7 @@ func TestEveryBrokenPromiseIsNamed(t *testing.T) {
 			s.answer(auditor.Attempt{Status: 409, Reason: "paused"})
 		}},
 		{"a forged token", auditor.ValidToken, "signature", func(s *told) { s.Orders[0].Problem = "the token's signature is wrong" }},
+		{"an order of which a part came", auditor.ValidToken, "in part", func(s *told) { s.CutOff(&auditor.Order{Attempt: "1"}) }},
 		{"an empty 200", auditor.FromTheShop, "no order of that name", func(s *told) {
 			s.Heard(&auditor.Attempt{ID: "6", Sent: s.Tick(), Heard: s.Tick(), Buyer: "dora", Status: 200})
 		}},

@@ -91,6 +91,7 @@ type History struct {
 	mu       sync.Mutex
 	Attempts []*Attempt
 	Orders   []*Order
+	Cut      []*Order // that reached the shop in part: it knows nothing of them
 	Looks    []*Look
 
 	// Stock is the most that operators have put on sale, for each sale and cell.
@@ -127,6 +128,13 @@ func (h *History) Ordered(o *Order) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.Orders = append(h.Orders, o)
+}
+
+// CutOff notes an order whose connection broke before all of it had reached the shop.
+func (h *History) CutOff(o *Order) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	o.At, h.Cut = h.Tick(), append(h.Cut, o)
 }
 
 // Leaves notes that the shop answers an order now.

@@ -73,8 +73,12 @@ func judgeShard(h *History, s *Shard, b *Replayed) (found []Violation) {
 	return append(found, judgeCharges(s, b)...)
 }
 
-// judgeTokens: no order reaches the shop without a token that is good for it.
+// judgeTokens: no order reaches the shop without a token that is good for it, and none reaches it
+// in part, unless the edge that sent it was killed.
 func judgeTokens(h *History, _ map[string]*Replayed) (found []Violation) {
+	if len(h.Cut) > 0 && !h.EdgesDie {
+		found = append(found, broken(ValidToken, "an order reached the shop in part, and no edge died").with(h.Cut[0]))
+	}
 	for _, o := range h.Orders {
 		if o.Problem != "" {
 			found = append(found, broken(ValidToken, "%s", o.Problem).with(o))

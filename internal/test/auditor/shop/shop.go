@@ -118,9 +118,11 @@ func (q *quantity) UnmarshalJSON(text []byte) error {
 func (s *Shop) order(w http.ResponseWriter, r *http.Request) {
 	var asked request
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
-	if err == nil {
-		err = json.Unmarshal(body, &asked)
+	if err != nil { // there is nothing to sell, and no client to answer
+		s.history.CutOff(&auditor.Order{Attempt: r.Header.Get("X-Attempt"), Buyer: r.Header.Get("X-User-Id")})
+		panic(http.ErrAbortHandler)
 	}
+	err = json.Unmarshal(body, &asked)
 	o := &auditor.Order{Attempt: r.Header.Get("X-Attempt"), Buyer: r.Header.Get("X-User-Id"), Key: r.Header.Get("Idempotency-Key"), Ref: asked.Ref}
 	for _, i := range asked.Items {
 		if i.Quantity == 0 {

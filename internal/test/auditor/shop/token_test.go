@@ -5,6 +5,8 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -113,5 +115,29 @@ func TestShopVerifiesTokens(t *testing.T) {
 		if o := order(t, s, h, "ann", tokens...); o.Problem == "" || o.Taken {
 			t.Errorf("tokens %q: taken %v, problem %q", tokens, o.Taken, o.Problem)
 		}
+	}
+}
+
+// An order that breaks off is none: the shop notes that a part of it came.
+func TestShopIsCutOff(t *testing.T) {
+	h := new(auditor.History)
+	s, err := Start(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c, err := net.Dial("tcp", s.Addr())
+	if err != nil {
+		t.Fatal(err)
+	}
+	fmt.Fprintf(c, "POST /api/order HTTP/1.1\r\nHost: shop.test\r\nX-Attempt: 4\r\nContent-Length: 60\r\n\r\n{\"items\":")
+	if err := c.(*net.TCPConn).CloseWrite(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadAll(c); err != nil { // until the shop closes it
+		t.Fatal(err)
+	}
+	if len(h.Orders) != 0 || len(h.Cut) != 1 || h.Cut[0].Attempt != "4" {
+		t.Errorf("orders %v, cut off %v", h.Orders, h.Cut)
 	}
 }
