@@ -158,6 +158,7 @@ var arrows = map[string][]string{
 		"internal/ledger", "internal/sale", "internal/store/journal", "internal/store/record", "internal/store/reservation", "internal/store/shard", "lua",
 	},
 	"internal/store/reservation/embedded": {"internal/store/shard", "lua"},
+	"internal/store/child":                {"internal/loop", "internal/store/shard"},
 	"token":                               {"internal/jwks", "internal/strictjson"},
 
 	"caddymodule/internal/accesslog":    nil,
@@ -179,8 +180,8 @@ var arrows = map[string][]string{
 		"filters/refuse", "filters/route", "internal/sale",
 	},
 	"caddymodule/edgeruntime": {
-		"caddymodule/internal/meter", "caddymodule/internal/timing", "internal/edge", "internal/edge/risk", "internal/store/queue",
-		"internal/store/reservation", "internal/store/reservation/embedded", "internal/store/shard", "token",
+		"caddymodule/internal/meter", "caddymodule/internal/timing", "internal/edge", "internal/edge/risk", "internal/store/child",
+		"internal/store/queue", "internal/store/reservation", "internal/store/reservation/embedded", "internal/store/shard", "token",
 	},
 	"caddymodule/overviewcache": {
 		"caddymodule/edgeruntime", "caddymodule/internal/timing", "internal/sale", "internal/store/queue", "internal/store/record",

@@ -30,6 +30,16 @@ func (a *App) KeepsLedger() bool { return a.journals.module != nil }
 // RedisOptions returns the options of the Redis with the stock.
 func (a *App) RedisOptions() *shard.Options { return &a.options }
 
+// AtRisk is how many units a failover may lose, as the configuration says it; empty: it does not.
+func (a *App) AtRisk() string {
+	if a.Redis == nil {
+		return ""
+	}
+	return a.Redis.AtRisk
+}
+
+func (a *App) isEmbedded() bool { return a.Redis != nil && a.Redis.Embedded }
+
 // CountsRatesApart reports whether shared rates have a Redis of their own.
 func (a *App) CountsRatesApart() bool { return a.rates != nil }
 

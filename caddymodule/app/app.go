@@ -29,8 +29,11 @@ func init() { caddy.RegisterModule(new(App)) }
 // App holds what all gates of a configuration share: the Redis with the stock and
 // the keys that sign reservation tokens.
 type App struct {
-	// Redis is the Redis that has the stock. Required.
+	// Redis is the Redis that has the stock. It or Store is required.
 	Redis *Redis `json:"redis,omitempty"`
+	// Store keeps the stock in a redis-server that this process runs for itself. It excludes
+	// Redis.
+	Store *OwnStore `json:"store,omitempty"`
 	// RateRedis is the Redis that counts shared rates, so that the keys of attackers never
 	// share memory with the stock. It needs no persistence, and may evict keys; while it
 	// does not answer, gates with a shared rate answer 503. It takes neither embedded, nor
@@ -92,15 +95,8 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.Token.provision(); err != nil {
 		return fmt.Errorf("token: %w", err)
 	}
-	if a.Redis == nil {
-		return fmt.Errorf("no redis configured: write `stockgate { redis 127.0.0.1:6379 }` in the global options")
-	}
-	var err error
-	if a.options, err = a.Redis.options(a.KeyPrefix); err != nil {
+	if err := a.provisionStock(); err != nil {
 		return err
-	}
-	if a.atRisk, err = a.Redis.bound(); err != nil {
-		return fmt.Errorf("redis: %w", err)
 	}
 	if a.RateRedis != nil {
 		if a.RateRedis.Embedded || a.RateRedis.ReplicaAcks != 0 || a.RateRedis.AtRisk != "" || a.RateRedis.FenceWait != 0 || a.RateRedis.FenceOff {
@@ -122,6 +118,28 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return a.lists.Open(a.Lists, rules)
 }
 
+var errStockTwice = errors.New("`store` and `redis` both say where the stock is: write `store` if this machine alone sells, and `redis` if several edges do")
+
+// provisionStock reads where the stock is: in a Redis, or in a server of this process's own.
+func (a *App) provisionStock() (err error) {
+	switch {
+	case a.Redis != nil && a.Store != nil:
+		return errStockTwice
+	case a.Store != nil:
+		a.options, err = a.Store.provision(a.KeyPrefix)
+		return err
+	case a.Redis == nil:
+		return errors.New("nothing says where the stock is: write `stockgate { store /var/lib/stockgate }` in the global options, or `redis 127.0.0.1:6379` for several edges")
+	}
+	if a.options, err = a.Redis.options(a.KeyPrefix); err != nil {
+		return err
+	}
+	if a.atRisk, err = a.Redis.bound(); err != nil {
+		return fmt.Errorf("redis: %w", err)
+	}
+	return nil
+}
+
 // Start loads the signing key and connects to Redis in the background: Caddy starts whether
 // or not Redis answers.
 func (a *App) Start() error {
@@ -129,7 +147,7 @@ func (a *App) Start() error {
 	if err != nil {
 		return err
 	}
-	key, d, err := edgeruntime.Open(&edgeruntime.Options{Redis: a.options, Rates: a.rates, Embedded: a.Redis.Embedded, AtRisk: a.atRisk, Keys: s.keys, Ledger: a.KeepsLedger(), Log: a.log})
+	key, d, err := edgeruntime.Open(&edgeruntime.Options{Redis: a.options, Rates: a.rates, Embedded: a.isEmbedded(), Store: a.Store.server(), AtRisk: a.atRisk, Keys: s.keys, Ledger: a.KeepsLedger(), Log: a.log})
 	if err != nil {
 		return err
 	}

@@ -24,6 +24,11 @@ import (
 //			fence <duration> | off
 //			at_risk      any | <units> | <duration>
 //		}
+//		store <directory> {
+//			redis_server <program>
+//			memory       <size>
+//			timeout      <duration>
+//		}
 //		rate_redis <address...> {
 //			… as in redis, without replica_acks and at_risk
 //		}
@@ -68,8 +73,10 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.Errf("stockgate takes no arguments here, found %q: write `stockgate { … }`", d.Val())
 	}
-	return directive.ReadBlock(d, map[string]directive.Option{
+	at := *d // where stockgate is, for errors about all of it
+	err := directive.ReadBlock(d, map[string]directive.Option{
 		"redis":      {Usage: "redis <address...> | embedded", Read: readRedis(&a.Redis, "redis")},
+		"store":      {Usage: "store <directory>", Read: a.readStore},
 		"rate_redis": {Usage: "rate_redis <address...>", Read: readRedis(&a.RateRedis, "rate_redis")},
 		"key_prefix": {Usage: "key_prefix <prefix>", Read: directive.Text(&a.KeyPrefix)},
 		"token":      {Usage: "token { … }", Read: a.Token.readCaddyfile},
@@ -80,6 +87,10 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"identities": {Usage: "identities { … }", Read: a.readIdentities},
 		"list":       {Usage: "list <name> file <path>|redis", Read: a.readList, List: true},
 	})
+	if err == nil && a.Store != nil && a.Redis != nil {
+		return at.WrapErr(errStockTwice)
+	}
+	return err
 }
 
 // readRedis reads the option of that name: redis, which may be embedded or wait for

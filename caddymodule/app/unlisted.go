@@ -21,7 +21,7 @@ func (o *unlistedItems) start(a *App, d *edgeruntime.Runtime) error {
 	key := fmt.Sprintf("%s %s %t", a.poolKey, storageName(a.storage), o.wanted)
 	v, _, err := itemKeepers.LoadOrNew(key, func() (caddy.Destructor, error) {
 		k := &itemKeeper{runtime: d, storage: a.storage, path: itemsPath(&a.options, o.wanted), items: o.wanted}
-		if a.Redis.Embedded {
+		if a.isEmbedded() {
 			k.storage = nil // with an embedded Redis, no sale outlives the process
 		}
 		k.start()

@@ -37,6 +37,7 @@ type Runtime struct {
 	queue      *queue.Queue
 	identities identityRules
 	embedded   bool
+	store      *storeServer // nil: Redis is not ours
 	log        *zap.Logger
 }
 
@@ -53,6 +54,7 @@ type Options struct {
 	Redis    shard.Options
 	Rates    *shard.Options // of the Redis for shared rates; nil: Redis
 	Embedded bool           // Redis is the embedded server
+	Store    *StoreOptions  // Redis is a server of this process's own; nil: it is not
 	AtRisk   risk.Bound     // what a failover may lose
 	Keys     []token.Key    // for signing
 	Ledger   bool           // a ledger follows the sales, see [Runtime.Leases]
@@ -70,19 +72,28 @@ func Open(a *Options) (key string, d *Runtime, err error) {
 		}
 	}
 	fmt.Fprintln(hash, a.AtRisk)
+	if a.Store != nil {
+		fmt.Fprintf(hash, "%q\n", a.Store.Dir)
+	}
 	for i, k := range a.Keys {
 		jwk, _ := k.PublicJWK()
 		keys[i] = shard.SigningKey{KID: k.KID(), JWK: string(jwk), Seal: [32]byte(k.Derive("stockgate identity secret"))}
 		fmt.Fprintln(hash, k.KID())
 	}
 	key = hex.EncodeToString(hash.Sum(nil))
-	v, _, err := edgeRuntimes.LoadOrNew(key, func() (caddy.Destructor, error) {
+	v, loaded, err := edgeRuntimes.LoadOrNew(key, func() (caddy.Destructor, error) {
 		return start(a, keys)
 	})
 	if err != nil {
 		return "", nil, err
 	}
-	return key, v.(*Runtime), nil
+	d = v.(*Runtime)
+	if loaded && a.Store != nil {
+		if err := d.store.Change(a.Store.Memory); err != nil {
+			return "", nil, errors.Join(err, Close(key))
+		}
+	}
+	return key, d, nil
 }
 
 // Close releases an edge runtime to the pool.
@@ -103,6 +114,19 @@ func start(a *Options, keys []shard.SigningKey) (*Runtime, error) {
 		}
 		v.(embeddedServer).Connect(&o)
 	}
+	own, err := openStore(a.Store, a.Log, &o)
+	if err != nil {
+		return nil, err
+	}
+	d, err := connect(a, o, keys, own)
+	if err != nil {
+		return nil, errors.Join(err, own.release())
+	}
+	return d, nil
+}
+
+// connect starts an edge at the Redis of o.
+func connect(a *Options, o shard.Options, keys []shard.SigningKey, own *storeServer) (*Runtime, error) {
 	store, err := reservation.Open(o)
 	if err != nil {
 		return nil, err
@@ -119,7 +143,7 @@ func start(a *Options, keys []shard.SigningKey) (*Runtime, error) {
 	}
 	d := &Runtime{
 		Edge:     edge.New(store, edge.Options{Keys: keys, Log: a.Log, Metrics: meter.EdgeEvents{}, Rates: rates, AtRisk: a.AtRisk, CheckEvery: timing.CheckRedis.Now(), Silence: timing.Silence.Now}),
-		embedded: a.Embedded, log: a.Log,
+		embedded: a.Embedded, store: own, log: a.Log,
 	}
 	d.queue = queue.New(queue.Options{Store: store, Edge: d.Leases().ID(), Secret: d.Secret, Sales: d.saleIDs, Abandoned: d.Abandoned, Kept: d.Leases().Kept, Lease: timing.Turn.Now(), Log: a.Log})
 	if a.Ledger {
@@ -170,7 +194,7 @@ func (d *Runtime) close(wait time.Duration) error {
 			err = e
 		}
 	}
-	return err
+	return errors.Join(err, d.store.release())
 }
 
 // embeddedServer closes when its last user releases it.

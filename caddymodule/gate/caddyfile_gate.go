@@ -135,7 +135,7 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"in_doubt":        {Usage: inDoubtUsage, Read: rules.readInDoubt},
 		"queue":           {Usage: waiting.Usage, Read: waiting.ReadOption(&g.Queue)},
 		"hold_for":        {Usage: "hold_for <duration>", Read: directive.Duration(&g.HoldFor)},
-		"max_answer":      {Usage: "max_answer <size>", Read: readSize(&g.MaxAnswer)},
+		"max_answer":      {Usage: "max_answer <size>", Read: directive.Size(&g.MaxAnswer)},
 		"forward_timeout": {Usage: "forward_timeout <duration>", Read: directive.Duration(&g.ForwardTimeout)},
 		"shadow":          {Usage: "shadow", Read: directive.Flag(&g.Shadow)},
 		"exits_as":        {Usage: "exits_as <path...>", Read: directive.Texts(&g.ExitsAs)},

@@ -2,10 +2,8 @@ package gate
 
 import (
 	"maps"
-	"math"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/dustin/go-humanize"
 
 	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/jwt"
@@ -111,7 +109,7 @@ func (o *AttemptOptions) directives() map[string]directive.Option {
 		"allow":         {Usage: "allow <list...>", Read: accesslist.ReadNames(&o.Allow), List: true},
 		"one_at_a_time": {Usage: session.Usage, Read: session.ReadOption(&o.OneAtATime)},
 		"max_in_flight": {Usage: "max_in_flight <number>", Read: directive.Count(&o.MaxInFlight)},
-		"max_body":      {Usage: "max_body <size>", Read: readSize(&o.MaxBody)},
+		"max_body":      {Usage: "max_body <size>", Read: directive.Size(&o.MaxBody)},
 		"body":          {Usage: "body checked|ignored", Read: o.readBody},
 		"also_query":    {Usage: "also_query <parameter[=prefix]...>", Read: directive.Texts(&o.AlsoQuery)},
 		"fast_refusals": {Usage: "fast_refusals [force] [{ … }]", Read: o.readFast},
@@ -144,21 +142,6 @@ func (o *AttemptOptions) readBody(d *caddyfile.Dispenser, usage string) error {
 		return d.Errf("body %q: write `%s`", o.Body, usage)
 	}
 	return nil
-}
-
-func readSize(to *int64) func(*caddyfile.Dispenser, string) error {
-	return func(d *caddyfile.Dispenser, usage string) error {
-		args, err := directive.Arguments(d, usage, 1, 1)
-		if err != nil {
-			return err
-		}
-		size, err := humanize.ParseBytes(args[0])
-		if err != nil || size == 0 || size > math.MaxInt64 {
-			return d.Errf("%q is not a size above 0, such as 64KiB", args[0])
-		}
-		*to = int64(size)
-		return nil
-	}
 }
 
 func (o *AttemptOptions) readOtherItems(d *caddyfile.Dispenser, usage string) error {

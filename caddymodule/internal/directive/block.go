@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/dustin/go-humanize"
 )
 
 // Option is one subdirective of a block.
@@ -142,4 +143,20 @@ func Count(into *int) func(*caddyfile.Dispenser, string) error {
 // IsNumber reports whether text has digits only.
 func IsNumber(s string) bool {
 	return s != "" && strings.Trim(s, "0123456789") == ""
+}
+
+// Size reads a number of bytes above 0, such as 64KiB or 1GB, up to 1 TiB.
+func Size(into *int64) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args, err := Arguments(d, usage, 1, 1)
+		if err != nil {
+			return err
+		}
+		size, err := humanize.ParseBytes(args[0])
+		if err != nil || size < 1 || size > 1<<40 {
+			return d.Errf("%q is not a size above 0, such as 64KiB", args[0])
+		}
+		*into = int64(size)
+		return nil
+	}
 }

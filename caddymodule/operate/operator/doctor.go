@@ -104,6 +104,7 @@ func (d *doctor) redis() bool {
 		}
 	}
 	d.topology()
+	d.store()
 	if d.app.CountsRatesApart() {
 		if _, err := d.runtime.Rates().Shard().Inspect(ctx); err != nil {
 			d.Add(adminapi.LevelError, "rate_redis", "gates with a shared rate answer 503: %v", err)
@@ -123,7 +124,7 @@ func (d *doctor) enrolment() {
 	} else {
 		judgeEnrolment(&d.Diagnosis, n)
 	}
-	if d.app.Redis.Cluster || d.runtime.IsLocal() {
+	if d.app.RedisOptions().Cluster || d.runtime.IsLocal() {
 		return
 	}
 	if n, err := d.runtime.Store.Shard().Listeners(ctx); err != nil {

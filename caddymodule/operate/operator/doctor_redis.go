@@ -41,6 +41,7 @@ func judgeServer(d *adminapi.Diagnosis, s *shard.Server, acks int) {
 	}
 	judgeMemory(d, s)
 	judgePersistence(d, s, acks)
+	judgeDefaultUser(d, s)
 	judgeReplicas(d, s, acks)
 }
 
@@ -106,6 +107,23 @@ func judgePersistence(d *adminapi.Diagnosis, s *shard.Server, acks int) {
 	default:
 		d.Add(adminapi.LevelWarning, "persistence", "redis forces its append-only file to the disk only now and then (appendfsync %s): when its machine fails, the last writes are lost and %s; "+
 			"set `appendfsync always`, or let replicas confirm with `replica_acks`", s.Fsync, loses)
+	}
+}
+
+// judgeDefaultUser adds whether the server can read again what it has written: most versions of Redis and Valkey
+// do so as their default user, and skip transactions that it may not run, see https://github.com/redis/redis/issues/14541
+// and https://github.com/valkey-io/valkey/issues/3983.
+func judgeDefaultUser(d *adminapi.Diagnosis, s *shard.Server) {
+	const remedy = "write `user default off ~* &* +@all` in its configuration, which lets no client in, and run `ACL SETUSER default off ~* &* +@all` now"
+	switch {
+	case !s.AOF || s.User == "" && s.Replays == nil:
+	case s.Replays == nil:
+		d.Add(adminapi.LevelWarning, "replay", "redis reads its append-only file as its default user, and whether that may do what is in it cannot be seen: allow the user %s `+acl|dryrun`; "+
+			"without these rights all that was sold is gone when redis starts again", s.User)
+	case !*s.Replays:
+		d.Add(adminapi.LevelError, "replay", "redis reads its append-only file as its default user, who may not do what is in it: most versions start without all that was sold, and say nothing; %s", remedy)
+	default:
+		d.Add(adminapi.LevelOK, "replay", "redis may read its append-only file again")
 	}
 }
 

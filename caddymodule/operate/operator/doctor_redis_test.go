@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/stockgate/stockgate/caddymodule/operate/operator"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/store/reservation"
@@ -44,6 +46,8 @@ func TestDoctorJudgesRedis(t *testing.T) {
 		"ahead":            {func(s *shard.Server) { s.Ahead = 1600 * time.Millisecond }, 0, "warning clock redis's clock is 1.6s ahead of this machine's"},
 		"far behind":       {func(s *shard.Server) { s.Ahead = -time.Minute }, 0, "error clock redis's clock is 1m0s behind this machine's"},
 		"slow, not behind": {func(s *shard.Server) { s.Ahead, s.Delay = -1400*time.Millisecond, time.Second }, 0, ""},
+		"cannot replay":    {func(s *shard.Server) { s.Replays = new(bool) }, 0, "error replay redis reads its append-only file as its default user, who may not"},
+		"replay unknown":   {func(s *shard.Server) { s.User = "gate" }, 0, "warning replay redis reads its append-only file as its default user, and whether"},
 		"embedded":         {func(s *shard.Server) { *s = shard.Server{Embedded: true} }, 0, "warning persistence redis is embedded"},
 	} {
 		s := well
@@ -95,12 +99,35 @@ func TestInspectReadsRedis(t *testing.T) {
 	if s.Ahead.Abs() > s.Delay/2+2*time.Millisecond {
 		t.Errorf("one machine has two clocks: %+v", s)
 	}
+	if s.Replays == nil || !*s.Replays || s.User != "" {
+		t.Errorf("the default user has no rights: %+v", s)
+	}
 	// a user with the rights that docs/operate.md lists, and no more
+	keeper := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "keeper", Password: "pw"})
+	defer keeper.Close()
+	if err := server.Client().Do(t.Context(), "ACL", "SETUSER", "keeper", "on", ">pw", "+@all").Err(); err != nil {
+		t.Fatal(err)
+	}
 	if err := server.Client().Do(t.Context(), "ACL", "SETUSER", "gate", "on", ">pw", "~stockgate:*", "&stockgate:*", "+@read", "+@write", "+@scripting", "+@pubsub", "+info", "+time", "+wait", "+ping").Err(); err != nil {
 		t.Fatal(err)
 	}
-	if s := inspect(shard.Options{Addresses: []string{server.Addr()}, Username: "gate", Password: "pw"}); !s.AOF || s.Fsync != "" || s.Version == "" {
+	if s := inspect(shard.Options{Addresses: []string{server.Addr()}, Username: "gate", Password: "pw"}); !s.AOF || s.Fsync != "" || s.Version == "" || s.Replays != nil {
 		t.Errorf("%+v", s)
+	}
+	// one that may look sees whether the default user could replay the file
+	for rules, may := range map[string]bool{"off ~* &* +@all": true, "off ~* &* +@all -@dangerous": true, "off resetkeys ~other:* +@all": false, "off ~* &* -@all +@read": false} {
+		for _, words := range []string{"default " + rules, "looks on >pw +ping +time +info +acl|dryrun"} {
+			args := []any{"ACL", "SETUSER"}
+			for _, word := range strings.Fields(words) {
+				args = append(args, word)
+			}
+			if err := keeper.Do(t.Context(), args...).Err(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if s := inspect(shard.Options{Addresses: []string{server.Addr()}, Username: "looks", Password: "pw"}); s.Replays == nil || *s.Replays != may || s.User != "looks" {
+			t.Errorf("a default user with %q: %+v", rules, s)
+		}
 	}
 	embedded := redistest.Embedded(t)
 	embedded.SetTime(time.Now().Add(-time.Hour))

@@ -128,7 +128,7 @@ func (d *doctor) sale(id string) {
 	before := d.Errors + d.Warnings
 	d.judgeBalance(b, d.runtime.Store.Now(id))
 	d.judgeLead(id, head.Lead)
-	judgeRisk(&d.Diagnosis, id, d.runtime.AtRisk(id), d.app.Redis.AtRisk)
+	judgeRisk(&d.Diagnosis, id, d.runtime.AtRisk(id), d.app.AtRisk())
 	if d.Errors+d.Warnings == before {
 		d.Add(adminapi.LevelOK, "sale", "%s is %s, and its stock balances", id, b.Status)
 	}
@@ -214,7 +214,7 @@ func (d *doctor) judgeFence(ctx context.Context, id string) {
 
 // atMost says how much an edge may have sold that no replica has, where that is bounded.
 func (d *doctor) atMost() string {
-	if bound := d.app.Redis.AtRisk; bound != "" && bound != "any" {
+	if bound := d.app.AtRisk(); bound != "" && bound != "any" {
 		return " (at_risk bounds what each sold to " + bound + ")"
 	}
 	return ""

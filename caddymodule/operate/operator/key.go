@@ -49,7 +49,7 @@ func (o *operator) replaceKey(r *http.Request) (any, error) {
 // alone refuses while other edges listen on this Redis: they may sign with the registered key,
 // and would be locked out.
 func (o *operator) alone(force bool) error {
-	if force || o.app.Redis.Cluster || o.runtime.IsLocal() {
+	if force || o.app.RedisOptions().Cluster || o.runtime.IsLocal() {
 		return nil
 	}
 	n, err := o.runtime.Store.Shard().Listeners(o.ctx)

@@ -32,6 +32,11 @@ type Server struct {
 	// Snapshots says that it writes RDB snapshots by itself (save); nil: its user has no right
 	// to read the setting.
 	Snapshots *bool
+	// Replays says that the default user has every right: when the server starts, it reads its append-only
+	// file as that user, and without a warning skips what it may not do. nil: its user has no right to ask.
+	Replays *bool
+	// User is the user that asks; empty: the default user.
+	User string
 	// Unwritten is what the server last failed to write to disk: "append-only file", "snapshot"
 	// or empty.
 	Unwritten string
@@ -89,7 +94,25 @@ func (s *Client) inspect(ctx context.Context, c redis.Cmdable) (Server, error) {
 		on := save["save"] != ""
 		one.Snapshots = &on
 	}
+	if u, err := s.Options.Universal(); err == nil && u.Username != "default" {
+		one.User = u.Username
+	}
+	one.Replays = s.replays(ctx, c)
 	return one, nil
+}
+
+// replays tells whether the default user may do what the append-only file of a sale has; nil: it cannot be
+// asked.
+func (s *Client) replays(ctx context.Context, c redis.Cmdable) *bool {
+	key, may := s.ShardKeys("any")[MetaKey], true
+	for _, command := range [][]any{{"exec"}, {"hset", key, "field", "value"}, {"xadd", key, "*", "field", "value"}, {"zadd", key, "1", "member"}, {"unlink", key}} {
+		said, err := c.ACLDryRun(ctx, "default", command...).Result()
+		if err != nil {
+			return nil
+		}
+		may = may && said == "OK"
+	}
+	return &may
 }
 
 // read takes the fields of INFO.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/dustin/go-humanize"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/filters/outcome"
@@ -158,10 +157,10 @@ func ReadOption(into **Options) func(*caddyfile.Dispenser, string) error {
 			"at_once":   {Usage: "at_once <orders>", Read: directive.Count(&o.AtOnce)},
 			"wait":      {Usage: "wait <duration>", Read: readWait(&wait)},
 			"most":      {Usage: "most <orders>", Read: directive.Count(&o.Most)},
-			"memory":    {Usage: "memory <size>", Read: readSize(&o.Memory)},
+			"memory":    {Usage: "memory <size>", Read: directive.Size(&o.Memory)},
 			"longest":   {Usage: "longest <duration>", Read: directive.Duration(&o.Longest)},
 			"keep":      {Usage: "keep <duration>", Read: directive.Duration(&o.Keep)},
-			"max_body":  {Usage: "max_body <size>", Read: readSize(&o.MaxBody)},
+			"max_body":  {Usage: "max_body <size>", Read: directive.Size(&o.MaxBody)},
 			"again":     {Usage: "again @<name>", Read: o.readAgain},
 			"orders_at": {Usage: "orders_at <path>", Read: directive.Text(&o.OrdersAt)},
 		})
@@ -208,21 +207,6 @@ func (o *Options) readAgain(d *caddyfile.Dispenser, usage string) error {
 	}
 	o.Again = name
 	return nil
-}
-
-func readSize(into *int64) func(*caddyfile.Dispenser, string) error {
-	return func(d *caddyfile.Dispenser, usage string) error {
-		args, err := directive.Arguments(d, usage, 1, 1)
-		if err != nil {
-			return err
-		}
-		n, err := humanize.ParseBytes(args[0])
-		if err != nil || n < 1 || n > 1<<40 {
-			return d.Errf("%q is no size: write `%s`, as in 256MiB", args[0], usage)
-		}
-		*into = int64(n)
-		return nil
-	}
 }
 
 // readWait reads a duration that may be 0.

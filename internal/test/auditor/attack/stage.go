@@ -18,7 +18,7 @@ func (a *attack) stage(edges int, site rig.Site) {
 	if a.redis == nil {
 		a.startRedis(false, rig.Durable...)
 	}
-	if site.Redis == "" {
+	if site.Redis == "" && site.Store == "" {
 		site.Redis = rig.RedisAt(a.redis.Addr(), "5s")
 	}
 	site.Shop = a.shop.Addr()

@@ -7,14 +7,16 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 )
 
 // Redis is a redis-server with a directory and a port of its own.
 type Redis struct {
 	*Process
-	Port  int
+	Port  int // 0: it is the server of `store`
 	Bus   int // of a node of a cluster: the port for other nodes
 	dir   string
 	clock *shim // nil: the machine's
@@ -51,6 +53,22 @@ func StartRedis(dir string, settings ...string) (*Redis, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// Store is the server that an edge runs in a directory.
+func Store(dir string) *Redis { return &Redis{dir: dir} }
+
+// KillStore kills the server of `store`, if one runs.
+func (r *Redis) KillStore() {
+	info, err := r.Do("INFO", "server")
+	text, _ := info.(string)
+	_, pid, ok := strings.Cut(text, "process_id:")
+	if err != nil || !ok {
+		return
+	}
+	if n, err := strconv.Atoi(strings.Fields(pid)[0]); err == nil {
+		syscall.Kill(n, syscall.SIGKILL)
+	}
 }
 
 // Run starts the process, for the first time or again, and waits until it answers.
@@ -97,8 +115,13 @@ func (r *Redis) FakeDisk() (err error) {
 // SlowDisk sets how much longer each sync of a file takes.
 func (r *Redis) SlowDisk(by time.Duration) error { return r.disk.set(by) }
 
-// Addr is host:port.
-func (r *Redis) Addr() string { return fmt.Sprintf("127.0.0.1:%d", r.Port) }
+// Addr is the directory of `store`, or host:port.
+func (r *Redis) Addr() string {
+	if r.Port == 0 {
+		return r.dir
+	}
+	return fmt.Sprintf("127.0.0.1:%d", r.Port)
+}
 
 // Dir is where it keeps its files.
 func (r *Redis) Dir() string { return r.dir }

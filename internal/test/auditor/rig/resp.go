@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -22,13 +25,33 @@ type ServerError string
 
 func (e ServerError) Error() string { return "redis: " + string(e) }
 
-// Dial connects to a Redis.
+// Dial connects to a Redis, at host:port or in the directory of `store`.
 func Dial(addr string) (*Conn, error) {
+	if filepath.IsAbs(addr) {
+		return dialStore(addr)
+	}
 	c, err := net.DialTimeout("tcp", addr, 10*time.Second)
 	if err != nil {
 		return nil, err
 	}
 	return &Conn{c, bufio.NewReaderSize(c, 64<<10)}, nil
+}
+
+func dialStore(dir string) (*Conn, error) {
+	password, err := os.ReadFile(filepath.Join(dir, "password"))
+	if err != nil {
+		return nil, err
+	}
+	socket, err := net.DialTimeout("unix", filepath.Join(dir, "redis.sock"), 10*time.Second)
+	if err != nil {
+		return nil, err
+	}
+	c := &Conn{socket, bufio.NewReaderSize(socket, 64<<10)}
+	if _, err := c.Do("AUTH", "stockgate", strings.TrimSpace(string(password))); err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
 }
 
 // Do sends a command and reads its answer.

@@ -5,6 +5,7 @@ import "fmt"
 // Site is a scenario's Caddyfile; empty fields have defaults.
 type Site struct {
 	Redis   string // arguments and block of `redis`
+	Store   string // arguments of `store`, which stands in the place of Redis
 	Shop    string // host:port behind the gate
 	App     string // more of the global block
 	Gate    string // more of the gate's block
@@ -14,6 +15,14 @@ type Site struct {
 	Key     string // of tokens; default auto, from the shared storage
 	Flights int    // max_in_flight; default 1000
 	Queue   string // options of a queue, in the place of max_in_flight
+}
+
+// stock is the option that says where the stock is.
+func (s *Site) stock() string {
+	if s.Store != "" {
+		return "store " + s.Store
+	}
+	return "redis " + s.Redis
 }
 
 // RedisAt is the redis option for a server with a timeout, such as "2s".
@@ -46,7 +55,7 @@ func (s Site) caddyfile(e *Edge) string {
 		%s
 	}
 	stockgate {
-		redis %s
+		%s
 		%s
 		%s
 	}
@@ -76,5 +85,5 @@ http://:%d {
 	}
 }
 %s
-`, e.socket(), e.Storage, s.Server, s.Redis, token, s.App, e.Port, room, outcome, s.Gate, s.Shop, s.Others)
+`, e.socket(), e.Storage, s.Server, s.stock(), token, s.App, e.Port, room, outcome, s.Gate, s.Shop, s.Others)
 }

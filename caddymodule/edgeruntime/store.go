@@ -1,0 +1,93 @@
+package edgeruntime
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/internal/store/child"
+	"github.com/stockgate/stockgate/internal/store/shard"
+)
+
+// StoreOptions say which redis-server this process runs for itself, and where.
+type StoreOptions struct {
+	Dir     string // absolute
+	Program string // a path or a name in PATH; empty: redis-server or valkey-server
+	Memory  int64  // its maxmemory in bytes; 0: [child.DefaultMemory]
+}
+
+// storeServer is a server that configurations share, until the last one releases it.
+type storeServer struct{ *child.Server }
+
+// storeServers has the servers of this process, by their directories: a reload to other options goes on with
+// the same one.
+var storeServers = caddy.NewUsagePool()
+
+// openStore leads options to the server of a store, which it starts if none runs; nil where there is none.
+func openStore(a *StoreOptions, log *zap.Logger, o *shard.Options) (*storeServer, error) {
+	if a == nil {
+		return nil, nil
+	}
+	v, loaded, err := storeServers.LoadOrNew(a.Dir, func() (caddy.Destructor, error) {
+		s, err := child.Open(child.Options{Dir: a.Dir, Program: a.Program, Memory: a.Memory, Log: log})
+		return &storeServer{s}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	s := v.(*storeServer)
+	if loaded {
+		if err := s.Change(a.Memory); err != nil {
+			return nil, errors.Join(err, s.release())
+		}
+	}
+	s.Connect(o)
+	if !loaded {
+		if err := forgetEdges(*o); err != nil {
+			log.Warn("sales may wait for an edge that was killed, and go on then", zap.Error(err))
+		}
+	}
+	return s, nil
+}
+
+// forgetEdges has no sale of a store wait for edges of earlier processes. The lock of the store proves that
+// they have ended, and what they were promised is on the disk.
+func forgetEdges(o shard.Options) error {
+	c, err := shard.Open(o)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
+	defer cancel()
+	return errors.Join(c.ForgetEdges(ctx), c.Close())
+}
+
+// release gives up the server, which ends with its last user.
+func (s *storeServer) release() error {
+	if s == nil {
+		return nil
+	}
+	_, err := storeServers.Delete(s.Status().Dir)
+	return err
+}
+
+func (s *storeServer) Destruct() error { return s.Close() }
+
+// StoreStatus is what a store does.
+type StoreStatus = child.Status
+
+// OwnServer is what the server of `store` does; false: there is none.
+func (d *Runtime) OwnServer() (StoreStatus, bool) {
+	if d.store == nil {
+		return StoreStatus{}, false
+	}
+	return d.store.Status(), true
+}
+
+// SyncTimes measures n times how long the disk of `store` takes to sync a record.
+func (d *Runtime) SyncTimes(ctx context.Context, n int) ([]time.Duration, error) {
+	return d.store.SyncTimes(ctx, n)
+}

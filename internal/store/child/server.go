@@ -1,0 +1,215 @@
+package child
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/internal/loop"
+	"github.com/stockgate/stockgate/internal/store/shard"
+)
+
+// DefaultMemory is the maxmemory of a server, in bytes, unless Options.Memory is set.
+const DefaultMemory = 1 << 30
+
+const (
+	// startsWithin bounds how long Open waits for a server that has much to read: the edge waits on.
+	startsWithin = 10 * time.Second
+	// endsWithin bounds how long a server may take to end before it is killed.
+	endsWithin = 30 * time.Second
+	// askEvery is the pause between two looks at a server that starts or ends.
+	askEvery = 20 * time.Millisecond
+	// steady is how long a server runs until its earlier ends do not count any more.
+	steady = time.Minute
+	// longestPause is between the end of a server that ends again and again and its next start.
+	longestPause = 10 * time.Second
+)
+
+// Options say which server runs in which directory.
+type Options struct {
+	// Dir is the absolute path of the directory. It is made if it does not exist.
+	Dir string
+	// Program is the redis-server or valkey-server to run: a path, or a name in PATH. Default: either of them in
+	// PATH.
+	Program string
+	// Memory is the server's maxmemory in bytes. Default: [DefaultMemory].
+	Memory int64
+	Log    *zap.Logger
+}
+
+// Server is the redis-server of a directory, which is started again when it ends. Its methods are safe
+// for concurrent use.
+type Server struct {
+	dir      string
+	program  program
+	password string
+	lock     *os.File
+	keeper   *shard.Client // may end the server and set its memory
+	log      *zap.Logger
+	stop     context.CancelFunc
+	ended    chan struct{}
+	begun    chan struct{} // closed once the first process answers, or has ended
+	begin    func()
+
+	mu       sync.Mutex
+	memory   int64
+	pid      int // 0: none runs
+	restarts int
+}
+
+// Open takes the directory and starts its server. An error says why that can never work as it is; a server
+// that ends is logged, and started again. Open waits until the server answers, and not longer than ten seconds. Close
+// must be called.
+func Open(o Options) (*Server, error) {
+	if o.Memory == 0 {
+		o.Memory = DefaultMemory
+	}
+	p, err := find(o.Program)
+	if err != nil {
+		return nil, err
+	}
+	if err := prepare(o.Dir); err != nil {
+		return nil, err
+	}
+	lock, err := claim(o.Dir)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{
+		dir: o.Dir, program: p, lock: lock, log: o.Log.With(zap.String("store", o.Dir)), memory: o.Memory,
+		ended: make(chan struct{}), begun: make(chan struct{}),
+	}
+	s.begin = sync.OnceFunc(func() { close(s.begun) })
+	if err := s.ready(); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	s.stop = stop
+	go s.run(ctx)
+	late := time.NewTimer(startsWithin)
+	defer late.Stop()
+	select {
+	case <-s.begun:
+	case <-late.C:
+		s.log.Warn("the redis-server of the store does not answer yet: attempts are unavailable until it does")
+	}
+	return s, nil
+}
+
+// ready prepares what the server needs, and no earlier server has changed.
+func (s *Server) ready() error {
+	if err := s.program.reads(s.dir); err != nil {
+		return err
+	}
+	var err error
+	if s.password, err = password(s.dir); err != nil {
+		return err
+	}
+	if changed, err := changedByHand(s.dir); err != nil {
+		return err
+	} else if changed {
+		s.log.Warn("redis.conf in the store was changed by hand: it is written again at each start, so the change is lost; options of `store` in the Caddyfile stay",
+			zap.String("file", filepath.Join(s.dir, configFile)))
+	}
+	o := shard.Options{Timeout: endsWithin}
+	s.connect(&o, keeperUser)
+	s.keeper, err = shard.Open(o)
+	return err
+}
+
+// Connect leads options to the server.
+func (s *Server) Connect(o *shard.Options) { s.connect(o, edgeUser) }
+
+func (s *Server) connect(o *shard.Options, user string) {
+	socket := filepath.Join(s.dir, socketFile)
+	o.Addresses = []string{"localhost:6379"} // no name is looked up: the dialer knows the socket
+	o.Username, o.Password = user, s.password
+	o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}
+}
+
+// Change sets the server's maxmemory, now and at its next starts. It returns an error where the running one
+// cannot take it, such as because it has more in memory.
+func (s *Server) Change(memory int64) error {
+	if memory == 0 {
+		memory = DefaultMemory
+	}
+	s.mu.Lock()
+	same := s.memory == memory
+	s.memory = memory
+	s.mu.Unlock()
+	if same {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startsWithin)
+	defer cancel()
+	if err := s.keeper.SetMaxMemory(ctx, memory); err != nil {
+		return fmt.Errorf("store: its memory cannot be changed to %d bytes: %w", memory, err)
+	}
+	return nil
+}
+
+// Status is what a server does.
+type Status struct {
+	Dir string
+	// Program is a path, Version such as redis 7.0.15.
+	Program, Version string
+	PID              int // 0: none runs
+	// Restarts is how often it ended by itself, and was started again.
+	Restarts int
+	// Free are the bytes that are left on the disk of Dir.
+	Free int64
+}
+
+// Status returns what the server does now.
+func (s *Server) Status() Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	free, _ := diskFree(s.dir)
+	return Status{Dir: s.dir, Program: s.program.path, Version: s.program.String(), PID: s.pid, Restarts: s.restarts, Free: free}
+}
+
+// Close ends the server, after everything that uses it, and gives up the directory.
+func (s *Server) Close() error {
+	s.stop()
+	<-s.ended
+	err := s.keeper.Close()
+	if e := s.lock.Close(); err == nil {
+		err = e
+	}
+	return err
+}
+
+// run keeps a server running until ctx ends.
+func (s *Server) run(ctx context.Context) {
+	defer close(s.ended)
+	defer s.begin()
+	dieWithThread()
+	for pause := time.Duration(0); ; {
+		began := time.Now()
+		err := s.serve(ctx)
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(began) >= steady {
+			pause = 0
+		}
+		s.mu.Lock()
+		s.restarts++
+		s.mu.Unlock()
+		s.log.Error("the redis-server of the store has ended: attempts are unavailable until it runs again", zap.Error(err), zap.Duration("starts_in", pause))
+		s.begin()
+		if !loop.Rest(ctx, pause, nil) {
+			return
+		}
+		pause = min(max(2*pause, 100*time.Millisecond), longestPause)
+	}
+}
