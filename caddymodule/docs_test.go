@@ -110,7 +110,7 @@ func completed(text string) string {
 		return "a.example {\n@order method POST\n" + more + "}\n"
 	}
 	switch word := strings.Fields(text)[0]; {
-	case word == "{" && strings.Contains(text, "\tredis"): // all of it
+	case word == "{" && (strings.Contains(text, "\tredis") || strings.Contains(text, "\tstore")): // all of it
 		return text
 	case word == "{": // the Redis is in another example
 		return strings.Replace(text, "stockgate {\n", "stockgate {\nredis 127.0.0.1:6379\n", 1)
@@ -132,6 +132,7 @@ func completed(text string) string {
 // them, and a Caddyfile with the option %s in that block.
 var blocks = map[string]string{
 	"## Global options":     "{\nstockgate {\n%s\n}\n}\n",
+	"### store":             "{\nstockgate {\nstore /var/lib/stockgate {\n%s\n}\n}\n}\n",
 	"### redis":             "{\nstockgate {\nredis {\n%s\n}\n}\n}\n",
 	"### rate_redis":        "{\nstockgate {\nrate_redis {\n%s\n}\n}\n}\n",
 	"### token":             "{\nstockgate {\ntoken {\n%s\n}\n}\n}\n",

@@ -22,7 +22,7 @@ func TestQuickStart(t *testing.T) {
 	e := newEdge(t, "")
 	text = strings.NewReplacer("localhost:8080", strings.Replace(e.addr, "127.0.0.1", "localhost", 1),
 		"localhost:9000", strings.Replace(freeAddr(t), "127.0.0.1", "localhost", 1),
-		"redis embedded #", "redis embedded {\n timeout 20s\n} #").Replace(text)
+		"store stock #", "store "+filepath.Join(e.dir, "stock")+" {\n timeout 20s\n} #").Replace(text)
 
 	files := map[string]string{"caddyfile": "Caddyfile", "yaml": "sale.yaml"}
 	var console string
