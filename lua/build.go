@@ -25,7 +25,7 @@ func build(first, firstOOM string) *Scripts {
 	for _, k := range []Kind{manage, settle} {
 		s.all[k].Source = strings.Join([]string{shard, file("asked"), within(changes, bindings, unpaid, queued, states, made(k), flush, file("dispatch"))}, "\n")
 	}
-	s.all[fence].Source = strings.Join([]string{shard, within(changes, bindings, unpaid, queue, states, flush, only("replay", file("replay")), within(s.all[fence].Source))}, "\n")
+	s.all[fence].Source = strings.Join([]string{shard, within(changes, bindings, unpaid, queue, states, flush, only("replay", file("replay")), only("note_silent", file("silent")), within(s.all[fence].Source))}, "\n")
 	for k := range kinds {
 		line := first
 		if k.oom() {

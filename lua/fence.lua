@@ -25,6 +25,7 @@
 --   asks    "edge …": edges whose ledger has not said in this fence how far it is
 --   unsent  "number begun" of the last fence, as in fenced, where the edges that did not come have sent no order
 --           that waits here; see below
+--   came, silent  edges that are not heard any more, see silent.lua
 --
 -- What waits here was certainly not sent by an edge that did not come if
 --   - it keeps what it sends in the way in which this server came to be: by disk where it has started from
@@ -53,8 +54,9 @@
 -- ARGV[7]  does     beat: it lives, and asks what it is to do; ready: this call has the last of what
 --                   it knows; told: it has told again what no journal entry told; waits: so it
 --                   has, but for what may follow from what other edges tell; lacks: but for what cannot be
---                   kept; leave: it is stopped; resume: an operator gives up what is missing, in a fence that has begun;
---                   off: no fence is wanted
+--                   kept; leave: it is stopped; stop: so it is, and a fence waits for it, because a replica may lack
+--                   what it was promised; resume: an operator gives up what is missing, in a fence that has begun;
+--                   forget: an operator knows that this edge is silent; off: no fence is wanted
 -- ARGV[8]  own      number of its promises that it has not read in the journal, and not told again
 -- ARGV[9]  wait     ms that a fence waits for edges that do not come
 -- ARGV[10] keeps    how the caller keeps what it sends, as in meta; '': in no way
@@ -62,8 +64,9 @@
 -- ARGV[12…] tail    for each entry: its number, its time, its movements
 --
 -- Returns { time, lead, seq, term, reply }:
---         { 'ok', fenced, absent }     the caller may take stock for the time of a lease; the rest as in
---                                      meta
+--         { 'ok', fenced, absent, silent }
+--                                      the caller may take stock for the time of a lease; the rest as in
+--                                      meta, silent "heard edge\n…" of those that count
 --         { 'late', last }             it knows movements after last that are lost, see docs/fence.md
 --         { 'fenced', stage, fence, absent, stuck, base, more, others, contradicted }
 --                                      absent: edges that are waited for; stuck: the number of an
@@ -79,6 +82,7 @@
 -- uses flush.lua: flush
 -- uses replay.lua: replay
 -- uses shard.lua: META_KEY, TOLERANCE, call, concat, find, int, knows_more, match, shard, stored, time
+-- uses silent.lua: note_silent
 
 local EDGES_KEY, REPORTS_KEY, TAIL_KEY = 18, 19, 20
 
@@ -95,7 +99,7 @@ local function answer(reply) return { time, shard.lead, shard.seq, shard.term or
 
 -- invalid names an argument that cannot be
 local function invalid()
-  local says = { beat = true, ready = true, told = true, waits = true, lacks = true, leave = true, resume = true, off = true }
+  local says = { beat = true, ready = true, told = true, waits = true, lacks = true, leave = true, stop = true, resume = true, forget = true, off = true }
   if edge == '' then return 'edge' end
   if not find(ARGV[6], '^%d+$') then return 'known' end
   if not says[does] then return 'does' end
@@ -117,7 +121,7 @@ if not shard.exists then return answer({ 'no_sale' }) end
 if does == 'off' then
   if shard.term then
     -- terms stay: an edge that has a fence goes on where it was
-    call('HDEL', KEYS[META_KEY], 'term', 'replid', 'run_id', 'beat', 'fence', 'keeps')
+    call('HDEL', KEYS[META_KEY], 'term', 'replid', 'run_id', 'beat', 'fence', 'keeps', 'came', 'silent')
     call('UNLINK', KEYS[EDGES_KEY], KEYS[REPORTS_KEY], KEYS[TAIL_KEY])
   end
   shard.term = false
@@ -128,7 +132,7 @@ local info = call('INFO', 'replication')
 local replid = match(info, 'master_replid:(%x+)')
 if not replid then return answer({ 'no_fence' }) end
 
-local meta = call('HMGET', KEYS[META_KEY], 'terms', 'run_id', 'beat', 'fence', 'keeps', 'asks')
+local meta = call('HMGET', KEYS[META_KEY], 'terms', 'run_id', 'beat', 'fence', 'keeps', 'asks', 'came', 'silent')
 local terms, beat = split(meta[1] or '', '%S+'), tonumber(meta[3] or '0')
 
 -- number_of is the number of a term; 0: none, or of another epoch
@@ -143,6 +147,8 @@ local function first_of(term) return tonumber(match(term, '%d+$')) end
 -- what is missing after a failover that no call has met yet is not known: it is not given up
 local id, begun, base, stage = match(meta[4] or '', '^(%x+) (%d+) (%d+) (%a+)$')
 if does == 'resume' and id ~= replid then return answer({ 'not_fenced' }) end
+-- these are an edge's last words
+local stops = does == 'leave' or does == 'stop'
 
 local highest = number_of(terms[#terms] or '')
 
@@ -160,50 +166,56 @@ local function to_term()
 end
 
 -- expected returns the edges that may have sold, with when each was last heard, and when the last
--- of all was; it drops those that have stopped
-local function expected()
-  local all, newest, live = call('HGETALL', KEYS[EDGES_KEY]), 0, {}
-  for i = 2, #all, 2 do -- the shard's clock may have been ahead, see docs/clocks.md
-    if tonumber(all[i]) > shard.now + TOLERANCE then
-      all[i] = int(shard.now)
-      call('HSET', KEYS[EDGES_KEY], all[i - 1], all[i])
-    end
-  end
-  for i = 2, #all, 2 do newest = math.max(newest, tonumber(all[i])) end
+-- of all was, but no earlier than newest; the names of others, which have stopped; and all edges
+local function expected(newest)
+  local all, live, stopped, last = call('HGETALL', KEYS[EDGES_KEY]), {}, {}, {}
   for i = 1, #all, 2 do
-    if tonumber(all[i + 1]) + SILENT_FOR >= newest then
-      live[all[i]] = tonumber(all[i + 1])
-    elseif not meta[4] then
-      call('HDEL', KEYS[EDGES_KEY], all[i])
+    last[all[i]] = tonumber(all[i + 1])
+    if last[all[i]] > shard.now + TOLERANCE then -- the shard's clock may have been ahead, see docs/clocks.md
+      last[all[i]] = shard.now
+      call('HSET', KEYS[EDGES_KEY], all[i], int(shard.now))
     end
+    newest = math.max(newest, last[all[i]])
   end
-  return live, newest
+  for name, at in pairs(last) do
+    if at + SILENT_FOR >= newest then live[name] = at elseif name ~= edge then stopped[#stopped + 1] = name end
+  end
+  return live, newest, stopped, last
 end
 
 -- note_keeps notes how the caller keeps what it sends, and drops the edges that have stopped
-local function note_keeps()
-  local words, live = {}, expected()
+local function note_keeps(live)
+  local words = {}
   for name, how in string.gmatch(meta[5] or '', '(%S+) (%a+)') do
-    if name ~= edge and live[name] then words[#words + 1] = name .. ' ' .. how end
+    if (name ~= edge or does == 'stop') and live[name] then words[#words + 1] = name .. ' ' .. how end
   end
-  if does ~= 'leave' and keeps ~= '' then words[#words + 1] = edge .. ' ' .. keeps end
+  if not stops and keeps ~= '' then words[#words + 1] = edge .. ' ' .. keeps end
   local text = concat(words, ' ')
   if text ~= (meta[5] or '') then changed.meta.keeps = text ~= '' and text end
 end
 
 local function lease()
+  local live, _, stopped, last = expected(stops and 0 or shard.now)
   changed.meta.beat = int(time)
-  note_keeps()
+  note_keeps(live)
+  local silent = note_silent(meta[7] or '', meta[8] or '', last, stopped, edge, does)
   dirty = true
   flush()
   if does == 'leave' then
-    call('HDEL', KEYS[EDGES_KEY], edge)
-  else
+    stopped[#stopped + 1] = edge
+  elseif does ~= 'stop' then
     call('HSET', KEYS[EDGES_KEY], edge, int(shard.now))
-    expected()
   end
-  local last = call('HMGET', KEYS[META_KEY], 'fenced', 'absent')
-  return answer({ 'ok', last[1] or '', last[2] or '' })
+  for _, name in ipairs(stopped) do call('HDEL', KEYS[EDGES_KEY], name) end
+  local fences = call('HMGET', KEYS[META_KEY], 'fenced', 'absent')
+  return answer({ 'ok', fences[1] or '', fences[2] or '', silent })
+end
+
+if does == 'forget' then
+  local _, _, _, last = expected(0)
+  local silent = note_silent(meta[7] or '', meta[8] or '', last, {}, edge, does)
+  flush()
+  return answer({ 'ok', '', '', silent })
 end
 
 -- never_replica reports whether this server has never been a replica since it started
@@ -255,7 +267,7 @@ if id ~= replid then
   call('UNLINK', KEYS[REPORTS_KEY], KEYS[TAIL_KEY])
   notice = 'fence'
 end
-if does ~= 'leave' and does ~= 'resume' then
+if not stops and does ~= 'resume' then
   if does ~= 'beat' or call('HEXISTS', KEYS[REPORTS_KEY], edge) == 0 then
     call('HSET', KEYS[REPORTS_KEY], edge, does .. ' ' .. own .. ' ' .. int(known) .. ' ' .. (known_term ~= '' and known_term or '0:0:0:0'))
   end
@@ -275,7 +287,8 @@ for i = 1, #reports, 2 do
 end
 local absent, unready, untold, others = 0, 0, 0, 0
 local absentees = {}
-local live, last_heard = expected()
+local live, last_heard, _, heard = expected(0)
+if stops then note_silent(meta[7] or '', meta[8] or '', heard, {}, edge, 'stop') end
 -- a replica that has heard of no edge for long does not know which ones there are
 local cut_off = not never_replica() and last_heard + SILENT_FOR < begun + shard.lead
 -- is_absent counts an edge among those that did not come

@@ -31,7 +31,7 @@ var metricsCacheOptions = overviewcache.Options{Most: unitSeries, Lines: true, Q
 type overviewCollector struct {
 	cache atomic.Pointer[overviewcache.Cache]
 
-	units, lost, open, balanced, oldest, unbacked, lead, atRisk, stopped, backlog, ready, degraded *prometheus.Desc
+	units, lost, open, balanced, oldest, unbacked, lead, atRisk, stopped, backlog, ready, silent, degraded *prometheus.Desc
 
 	queue queueGauges
 }
@@ -62,6 +62,8 @@ func newOverviewCollector() *overviewCollector {
 			"Outcomes that Redis could not be told yet.", nil, nil),
 		ready: prometheus.NewDesc("stockgate_ready",
 			"Whether this edge may sell: 1 or 0; the log says why not.", nil, nil),
+		silent: prometheus.NewDesc("stockgate_silent_edges",
+			"Edges that were not stopped and are not heard any more, in sales that are not over; the doctor names them.", nil, nil),
 		degraded: prometheus.NewDesc("stockgate_degraded",
 			"Whether this edge works without a part of it: 1 or 0, by part: sale (redis has lost one), ledger or outbox (behind), view (redis is asked about each attempt) or backlog.",
 			[]string{"part"}, nil),
@@ -70,7 +72,7 @@ func newOverviewCollector() *overviewCollector {
 
 // Describe sends the descriptions of the series.
 func (b *overviewCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range append(b.queue.all(), b.units, b.lost, b.open, b.balanced, b.oldest, b.unbacked, b.lead, b.atRisk, b.stopped, b.backlog, b.ready, b.degraded) {
+	for _, d := range append(b.queue.all(), b.units, b.lost, b.open, b.balanced, b.oldest, b.unbacked, b.lead, b.atRisk, b.stopped, b.backlog, b.ready, b.silent, b.degraded) {
 		ch <- d
 	}
 }
@@ -90,6 +92,7 @@ func (b *overviewCollector) Collect(ch chan<- prometheus.Metric) {
 	}
 	gauge(b.backlog, float64(d.Backlog()))
 	gauge(b.ready, truth(d.Ready() == nil))
+	gauge(b.silent, float64(len(d.Silent())))
 	missing := app.missing()
 	for _, part := range degradable {
 		gauge(b.degraded, truth(len(missing[part]) > 0), part)

@@ -65,6 +65,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				luaCommand(),
 				healthCommand(),
 				keyCommand(),
+				edgeCommand(),
 				doctorCommand(),
 				reportCommand(),
 				rehearseCommand(),

@@ -151,6 +151,11 @@ func (m fenceMetrics) Lost(promises, edges, movements int64) {
 // Leases are the edge's leases on the sales that it sells.
 func (e *Edge) Leases() *fence.Keeper { return e.leases }
 
+// Silent returns the edges that are not heard any more, in sales that are not over.
+func (e *Edge) Silent() []fence.SilentEdge {
+	return e.leases.Silent(e.catalogue.Load().unfinished(time.Now()))
+}
+
 // setMetrics replaces the metrics; nil: nothing is counted.
 func (e *Edge) setMetrics(m Metrics) {
 	if m == nil {

@@ -37,7 +37,8 @@ type edgeFrame struct {
 	Backlog  int    `json:"backlog"`
 	InFlight int    `json:"in_flight"`
 	Queue    calls  `json:"queue"`
-	Edges    int64  `json:"edges"` // -1: unknown
+	Edges    int64  `json:"edges"`  // -1: unknown
+	Silent   int    `json:"silent"` // edges that were not stopped and are not heard any more
 	Viewers  int    `json:"viewers"`
 }
 
@@ -150,6 +151,7 @@ func (c *collector) compose(id string) *frame {
 		f.Edge.Ready, f.Edge.Why = false, err.Error()
 	}
 	s, l := c.find(id)
+	f.Edge.Silent = len(c.runtime.Silent())
 	c.mu.Lock()
 	f.Edge.Viewers = c.viewers
 	for _, other := range c.order[:min(len(c.order), shownSales)] {

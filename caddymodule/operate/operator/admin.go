@@ -61,6 +61,7 @@ const (
 // POST | `/stockgate/reservations/{id}/return` | the reservation, after `{"id","lines","restock"}` came back, as in the shop's API
 // POST | `/stockgate/reservations/{id}/extend` | the reservation, held for `{"hold_for"}` from now, up to the sale's max_hold
 // POST | `/stockgate/key/replace` | registers this edge's signing key in the place of a lost one: `{"old_key"}` in PEM, or `{"begin_anew":true}`; `"force"`
+// DELETE | `/stockgate/edges/{edge}` | ends the warning about an edge that is silent and does not come back: `{"id","was_silent"}`. false: nothing was changed
 // GET | `/stockgate/health` | `{"ready","orders","lost","degraded"}`, from memory; 503 where this edge does not sell
 // GET | `/stockgate/doctor` | what this edge finds right and wrong, `{"level","check","text"}` each; `?older=10m` for holds in doubt
 // GET | `/stockgate/gates` | the gates of this edge by name
@@ -124,6 +125,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"POST /stockgate/reservations/{id}/return", (*operator).giveBack},
 		{"POST /stockgate/reservations/{id}/extend", (*operator).extend},
 		{"POST /stockgate/key/replace", (*operator).replaceKey},
+		{"DELETE /stockgate/edges/{edge}", (*operator).forgetEdge},
 		{"GET /stockgate/health", (*operator).health},
 		{"GET /stockgate/doctor", (*operator).examine},
 		{"GET /stockgate/gates", (*operator).listGates},

@@ -191,6 +191,10 @@ func TestEveryAlertFires(t *testing.T) {
 			func() { redis(client.ZRem(ctx, key("unbacked"), "r9").Err()) }},
 		{"StockgateClockStepped", func() { redis(client.HSet(ctx, key("meta"), "lead", 5000).Err()) }, `stockgate_clock_lead_seconds{sale="double11"} [45]`, nil},
 		{"StockgateNotBalanced", func() { redis(client.HSet(ctx, key("cells"), "plain", "100 1 0 0 0").Err()) }, `stockgate_balanced{sale="double11"} 0`, nil},
+		{"StockgateSilentEdge", func() {
+			long := time.Now().Add(-10 * time.Minute).UnixMilli()
+			redis(client.HSet(ctx, key("meta"), "silent", fmt.Sprint(long, " ", long, " web-2-AAAA")).Err()) // see lua/silent.lua
+		}, `stockgate_silent_edges 1`, func() { redis(client.HDel(ctx, key("meta"), "silent").Err()) }},
 		{"StockgateAroundGate", func() { meter.All().Around.WithLabelValues("passed").Inc() }, `stockgate_around_total{answer="passed"} [1-9]`, nil},
 		{"StockgateSlowReserve", func() {
 			for range 100 {
@@ -279,6 +283,7 @@ func firingOfSeveral(healthy metrics) (tests []any, made []string) {
 	for name, c := range map[string]struct{ before, after metrics }{
 		"all edges are away: one alert": {all, edge("a", down, "stockgate_").and(edge("b", down, "stockgate_"))},
 		"the series of all edges end":   {all, gone},
+		"an edge is down, and silent":   {all, edge("a", down, "stockgate_").and(edge("b", map[string]float64{"up": 1, "stockgate_silent_edges": 1}))},
 	} {
 		tests = append(tests, pages(name, c.before, c.after, 1))
 	}

@@ -57,6 +57,7 @@ func (d *doctor) all() {
 	d.edge()
 	if d.redis() {
 		d.enrolment()
+		d.silentEdges()
 		d.ledger()
 		d.outbox()
 		d.sales()

@@ -6,6 +6,7 @@ package fence
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"iter"
 	"os"
 	"sync"
@@ -277,7 +278,7 @@ func (k *Keeper) end(m *member) bool {
 }
 
 // Leave says that the edge is stopped, so that no fence waits for it, unless some replica lacks
-// what it was promised.
+// what it was promised, and that it is not silent.
 func (k *Keeper) Leave(ctx context.Context) {
 	k.mu.Lock()
 	if k.ctx == nil {
@@ -292,12 +293,18 @@ func (k *Keeper) Leave(ctx context.Context) {
 	for _, m := range k.members {
 		m.giveUp(m.owed) // no other process knows of it
 		m.owed = nil
-		if m.unheardFor() < unusedFor && m.clock.Known().Term.Name != "" {
+		if m.heard.Load() != nil && m.clock.Known().Term.Name != "" {
 			held = append(held, m)
 		}
 	}
 	k.mu.Unlock()
-	if len(held) == 0 || k.shard.AwaitAllReplicas(ctx) != nil {
+	if len(held) == 0 {
+		return
+	}
+	does := "leave"
+	if err := k.shard.AwaitAllReplicas(ctx); errors.Is(err, shard.ErrNotReplicated) {
+		does = "stop"
+	} else if err != nil {
 		return
 	}
 	var all sync.WaitGroup
@@ -305,7 +312,7 @@ func (k *Keeper) Leave(ctx context.Context) {
 	for range min(len(held), watchAtOnce) {
 		all.Go(func() {
 			for m := range next {
-				_, _, _, _ = m.call(ctx, m.beat("leave")) // it is forgotten after a minute
+				_, _, _, _ = m.call(ctx, m.beat(does)) // without it the edge is silent after a minute
 			}
 		})
 	}

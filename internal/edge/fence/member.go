@@ -38,6 +38,8 @@ type member struct {
 	// which Watch has seen to that.
 	heard   atomic.Pointer[time.Time]
 	watched atomic.Int64
+	// silent are the edges that are not heard any more; nil: none.
+	silent atomic.Pointer[[]heardOf]
 
 	running bool // guarded by the Keeper's mu
 
@@ -156,6 +158,7 @@ func (m *member) step(ctx context.Context) error {
 			return err
 		}
 		m.open(term, readReport(r.Text(1), r.Text(2)))
+		m.hear(r.Text(3))
 		m.pledge.heard(m.clock.Mono(), b.Keeps)
 		m.heard.Store(&sent)
 		m.clock.Grant(term, sent.Add(m.keeper.shard.Options.Lease))
@@ -172,6 +175,7 @@ func (m *member) step(ctx context.Context) error {
 		m.heard.Store(&sent)
 		m.clock.Grant(term, sent.Add(m.keeper.shard.Options.Lease))
 		m.open(term, Report{})
+		m.hear("")
 		return nil
 	case lua.Late:
 		return m.late(ctx, term, seq, r.Number(1))

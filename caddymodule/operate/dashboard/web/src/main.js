@@ -129,6 +129,7 @@ const head = (s) => {
 const vitals = () => {
   const { edge, redis, journal } = frame
   const list = [[edge.edges > 0 ? texts.edges(edge.edges) : texts.oneEdge, edge.ready]]
+  if (edge.silent > 0) list.push([texts.silent(edge.silent), false])
   if (!edge.ready) list.push([texts.notSelling, false])
   if (redis?.length) for (const r of redis) list.push([edge.ready ? `${texts.redisOk(r)} · ${texts.redisRole(r)}` : texts.redisRole(r), edge.ready])
   else if (!edge.ready) list.push([texts.redisAway, false])

@@ -20,6 +20,7 @@ const en = {
   ended: (t) => `ended ${t}`,
   edges: (n) => `${number(n)} ${n === 1 ? 'edge' : 'edges'}`,
   oneEdge: 'this edge',
+  silent: (n) => `not heard any more: ${en.edges(n)}`,
   redisOk: (r) => `redis ok, ${r.delay_ms} ms`,
   redisAway: 'redis does not answer',
   redisRole: (r) => [r.embedded ? 'embedded' : `${r.valkey ? 'Valkey' : 'Redis'} ${r.version}, ${r.role}`,
