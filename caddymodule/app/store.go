@@ -55,8 +55,7 @@ func (s *OwnStore) provision(prefix string) (o shard.Options, err error) {
 	if err := s.check(); err != nil {
 		return o, err
 	}
-	// the address is replaced by the server's socket once it runs
-	o = shard.Options{Addresses: []string{"localhost"}, Timeout: time.Duration(s.Timeout), FenceWait: storeFenceWait, Prefix: prefix}
+	o = shard.Options{Addresses: []string{edgeruntime.StoreAddress(s.dir)}, Timeout: time.Duration(s.Timeout), FenceWait: storeFenceWait, Prefix: prefix}
 	return o, o.Validate()
 }
 

@@ -19,6 +19,9 @@ type StoreOptions struct {
 	Memory  int64  // its maxmemory in bytes; 0: [child.DefaultMemory]
 }
 
+// StoreAddress stands for the address of a store's server.
+func StoreAddress(dir string) string { return child.Address(dir) }
+
 // storeServer is a server that configurations share, until the last one releases it.
 type storeServer struct{ *child.Server }
 
@@ -46,23 +49,23 @@ func openStore(a *StoreOptions, log *zap.Logger, o *shard.Options) (*storeServer
 	}
 	s.Connect(o)
 	if !loaded {
-		if err := forgetEdges(*o); err != nil {
+		if err := endFences(*o); err != nil {
 			log.Warn("sales may wait for an edge that was killed, and go on then", zap.Error(err))
 		}
 	}
 	return s, nil
 }
 
-// forgetEdges has no sale of a store wait for edges of earlier processes. The lock of the store proves that
-// they have ended, and what they were promised is on the disk.
-func forgetEdges(o shard.Options) error {
+// endFences has no sale of a store wait for edges of earlier processes. The lock of the store proves that
+// they have ended, and all that they were promised is on the disk.
+func endFences(o shard.Options) error {
 	c, err := shard.Open(o)
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
+	ctx, cancel := context.WithTimeout(context.Background(), shard.LongestCall)
 	defer cancel()
-	return errors.Join(c.ForgetEdges(ctx), c.Close())
+	return errors.Join(c.EndFences(ctx), c.Close())
 }
 
 // release gives up the server, which ends with its last user.

@@ -47,7 +47,7 @@ func config(dir, password string, memory int64) string {
 		// Nothing logs in as the default user, but Redis reads its file as that user: without rights it would
 		// skip all transactions, see https://github.com/redis/redis/issues/14541.
 		"user default off ~* &* +@all",
-		"user " + edgeUser + " on " + word + " ~* &* -@all +@read +@write +@scripting +@pubsub +@connection +@transaction -@dangerous +info +time +wait +config|get +latency",
+		"user " + edgeUser + " on " + word + " ~* &* -@all +@read +@write +@scripting +@pubsub +@connection +@transaction -@dangerous +info +time +wait +config|get +latency +acl|dryrun",
 		"user " + keeperUser + " on " + word + " -@all +@connection +info +config +shutdown",
 	}
 	return strings.Join(lines, "\n") + "\n"

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -124,12 +125,17 @@ func (s *Server) ready() error {
 	return err
 }
 
+// Address stands for the address of a directory's server, which has no network: the name of its sales' Redis.
+func Address(dir string) string {
+	return net.JoinHostPort(strings.ReplaceAll(dir, "@", "%40"), "6379") // @ would begin a host
+}
+
 // Connect leads options to the server.
 func (s *Server) Connect(o *shard.Options) { s.connect(o, edgeUser) }
 
 func (s *Server) connect(o *shard.Options, user string) {
 	socket := filepath.Join(s.dir, socketFile)
-	o.Addresses = []string{"localhost:6379"} // no name is looked up: the dialer knows the socket
+	o.Addresses = []string{Address(s.dir)} // no name is looked up: the dialer knows the socket
 	o.Username, o.Password = user, s.password
 	o.Dialer = func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", socket)

@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 )
 
@@ -18,17 +19,21 @@ func (s *Client) SetMaxMemory(ctx context.Context, bytes int64) error {
 	return Explain(s.Redis.ConfigSet(ctx, "maxmemory", strconv.FormatInt(bytes, 10)).Err())
 }
 
-// ForgetEdges has no sale wait for an edge that was killed. Call it only where none can live: before the
-// first edge of a server that only this process reaches, and that has kept all it acknowledged.
-func (s *Client) ForgetEdges(ctx context.Context) error {
+// EndFences ends what sales wait for, so that none waits for an edge that was killed, or for what it knew. Call it
+// only where none can live: before the first edge of a server that only this process reaches, and that has kept all
+// it acknowledged. The next edge begins a new term.
+func (s *Client) EndFences(ctx context.Context) error {
 	ids, err := s.Redis.SMembers(ctx, s.SalesKey()).Result()
-	if err != nil || len(ids) == 0 {
+	if err != nil {
 		return Explain(err)
 	}
-	pipe := s.Redis.Pipeline()
 	for _, id := range ids {
-		pipe.Unlink(ctx, s.FenceKeys(id)[EdgesKey])
+		switch r, _, _, err := s.Beat(ctx, id, &Beat{Edge: "-", Does: "off"}); {
+		case err != nil:
+			return err
+		case r.Code() == "invalid":
+			return fmt.Errorf("sale %s: fence refuses %q", id, r.Text(1))
+		}
 	}
-	_, err = pipe.Exec(ctx)
-	return Explain(err)
+	return nil
 }
