@@ -43,7 +43,7 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 	}
 	trial, err := checkEarly(h, gate)
 	if err != nil {
-		return nil, at.WrapErr(err)
+		return nil, directive.WrapOption(at, err)
 	}
 	if err := checkPlaces(h, gate); err != nil {
 		return nil, err
@@ -103,7 +103,7 @@ func checkEarly(h httpcaddyfile.Helper, g *Gate) (*Judge, error) {
 		return nil, err
 	}
 	trial.bind()
-	if err := trial.complete(h); err != nil {
+	if err := trial.readGlobal(h); err != nil {
 		return nil, err
 	}
 	return &trial.Judge, trial.checkStatic()
@@ -118,14 +118,8 @@ func reread(from, into any) error {
 	return json.Unmarshal(text, into)
 }
 
-// complete adds required options that are missing: they may be given in JSON, and Provision requires them.
-func (j *Judge) complete(h httpcaddyfile.Helper) error {
-	if len(j.Lines) == 0 && j.LinesFrom == nil && !j.onlyTurns() {
-		j.Lines = []Line{{SKU: []string{"{json.sku}"}}}
-	}
-	if len(j.Buyer) == 0 {
-		j.Buyer = []string{"{http.auth.user.id}"}
-	}
+// readGlobal gives the judge the app of the global option.
+func (j *Judge) readGlobal(h httpcaddyfile.Helper) error {
 	j.app = new(app.App)
 	if global, ok := h.Option("stockgate").(httpcaddyfile.App); ok {
 		return json.Unmarshal(global.Value, j.app)
@@ -151,6 +145,12 @@ func (g *Gate) checkStatic() error {
 		return err
 	}
 	if err := g.provisionQueue(); err != nil {
+		return err
+	}
+	if err := g.InDoubt.Check(g.ofProbe()); err != nil {
+		return err
+	}
+	if err := g.Repeats.Check(); err != nil {
 		return err
 	}
 	_, err := guard.ExitPaths(g.ExitsAs)
@@ -181,6 +181,9 @@ func (j *Judge) checkReading() error {
 		return err
 	}
 	if err := j.checkOtherItems(); err != nil {
+		return err
+	}
+	if _, err := guard.QueryPaths(j.AlsoQuery); err != nil {
 		return err
 	}
 	return j.provisionLookup()

@@ -147,7 +147,7 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	g.bind()
 	if err := cmp.Or(g.conflict(), g.outcomeConflict()); err != nil {
-		return at.WrapErr(err)
+		return directive.WrapOption(at, err)
 	}
 	return rules.check()
 }

@@ -134,7 +134,7 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 	}
 	trial, err := check.checkEarly(h)
 	if err != nil {
-		return nil, at.WrapErr(err)
+		return nil, directive.WrapOption(at, err)
 	}
 	warnMethod(warn, &check.Judge, matchers)
 	warnMatchers(warn, &check.Judge, matchers)
@@ -156,7 +156,7 @@ func (c *Check) checkEarly(h httpcaddyfile.Helper) (*Judge, error) {
 		return nil, err
 	}
 	trial.bind()
-	if err := trial.complete(h); err != nil {
+	if err := trial.readGlobal(h); err != nil {
 		return nil, err
 	}
 	return &trial.Judge, trial.checkStatic()
@@ -206,10 +206,7 @@ func (c *Check) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return err
 	}
 	c.bind()
-	if err := c.conflict(); err != nil {
-		return at.WrapErr(err)
-	}
-	return nil
+	return directive.WrapOption(at, c.conflict())
 }
 
 // Interface guard

@@ -147,9 +147,14 @@ func (g *Gate) provisionHolds() (err error) {
 		g.log.Warn(risk)
 	}
 	if g.InDoubt != nil {
-		g.probe, err = g.InDoubt.Compile(&probe.Gate{Name: g.Name, ByRef: len(g.Ref) > 0, HoldFor: g.holdOptions.HoldFor, Answers: g.Answers, MaxAnswer: g.maxAnswer(), Log: g.log})
+		g.probe, err = g.InDoubt.Compile(g.ofProbe())
 	}
 	return err
+}
+
+// ofProbe is what a probe knows of the gate.
+func (g *Gate) ofProbe() *probe.Gate {
+	return &probe.Gate{Name: g.Name, ByRef: len(g.Ref) > 0, HoldFor: g.holdOptions.HoldFor, Answers: g.Answers, MaxAnswer: g.maxAnswer(), Log: g.log}
 }
 
 // openLimits prepares the rates and the challenge.

@@ -28,6 +28,11 @@ type piece struct {
 // Lookup returns the value of a placeholder; empty: there is none.
 type Lookup func(name string) string
 
+// NeedsEnvironment reports whether a URL or a body is known only where the configuration loads.
+func NeedsEnvironment(text string) bool {
+	return strings.Contains(text, "{env.") || strings.Contains(text, "{file.") || strings.Contains(text, "{system.")
+}
+
 // Compile reads a URL of what, such as "the probe". The placeholders that has says yes to are
 // filled in for each order, others at once: {env.SHOP}. All other braces are errors. Its
 // errors do not repeat the URL, which may contain a secret.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -103,21 +104,43 @@ type Gate struct {
 
 // Compile makes the probe of a gate; nil: the gate has none.
 func (d *InDoubt) Compile(g *Gate) (*Probe, error) {
+	p, err := d.prepare(g)
+	if err != nil || p == nil {
+		return nil, err
+	}
+	if err := p.compileQuestion(d, g); err != nil {
+		return nil, err
+	}
+	if p.header, err = d.compileHeader(); err != nil {
+		return nil, fmt.Errorf("in_doubt: %w", err)
+	}
+	p.client = shopurl.NewClient(probeAtOnce, maxHeader)
+	return p, nil
+}
+
+// Check reports what Compile would, wherever the configuration loads; nil: there is no such option.
+func (d *InDoubt) Check(g *Gate) error {
+	if d == nil {
+		return nil
+	}
+	p, err := d.prepare(g)
+	if err != nil || p == nil || shopurl.NeedsEnvironment(d.Probe) || shopurl.NeedsEnvironment(d.Body) {
+		return err
+	}
+	return p.compileQuestion(d, g)
+}
+
+// prepare makes a probe without its question.
+func (d *InDoubt) prepare(g *Gate) (*Probe, error) {
 	if err := d.conflict(); err != nil || d.Probe == "" {
 		return nil, err
 	}
 	p := &Probe{gate: g.Name, log: g.Log, maxAnswer: cmp.Or(g.MaxAnswer, outcome.DefaultMaxBody)}
 	var err error
-	if err := p.compileQuestion(d); err != nil {
-		return nil, fmt.Errorf("in_doubt: %w", err)
-	}
-	if p.has("ref") && !g.ByRef {
-		return nil, errors.New("in_doubt: the probe has {ref}, and the gate has no ref: say where the shop's name of the order is found, such as `ref {json.order_no}`")
-	}
 	if p.rules, err = d.compileRules(g.Answers); err != nil {
 		return nil, fmt.Errorf("in_doubt: %w", err)
 	}
-	if p.header, err = d.compileHeader(); err != nil {
+	if err := d.checkHeader(); err != nil {
 		return nil, fmt.Errorf("in_doubt: %w", err)
 	}
 	p.timeout = cmp.Or(time.Duration(d.Timeout), defaultProbeTimeout)
@@ -128,7 +151,6 @@ func (d *InDoubt) Compile(g *Gate) (*Probe, error) {
 	if err := checkProbePlan(p.plan, p.timeout, g.HoldFor); err != nil {
 		return nil, fmt.Errorf("in_doubt: %w", err)
 	}
-	p.client = shopurl.NewClient(probeAtOnce, maxHeader)
 	return p, nil
 }
 
@@ -182,17 +204,23 @@ func (d *InDoubt) compileRules(answers map[string]outcome.AnswerMatcher) (*outco
 // reservedHeaders are set by the HTTP client itself.
 var reservedHeaders = map[string]bool{"Host": true, "Connection": true, "Content-Length": true, "Transfer-Encoding": true, "Trailer": true, "Upgrade": true, "Accept-Encoding": true}
 
+// checkHeader checks the fields, but not what their placeholders stand for.
+func (d *InDoubt) checkHeader() error {
+	for _, name := range slices.Sorted(maps.Keys(d.Header)) {
+		switch {
+		case !isToken(name) || reservedHeaders[http.CanonicalHeaderKey(name)]:
+			return fmt.Errorf("header %q is no field that can be set", name)
+		case d.Header[name] == "":
+			return fmt.Errorf("header %s has no value", name)
+		}
+	}
+	return nil
+}
+
 func (d *InDoubt) compileHeader() (http.Header, error) {
 	repl := caddy.NewReplacer()
 	h := http.Header{"Accept-Encoding": {"identity"}, "User-Agent": {"stockgate"}}
 	for name, value := range d.Header {
-		field := http.CanonicalHeaderKey(name)
-		switch {
-		case !isToken(name) || reservedHeaders[field]:
-			return nil, fmt.Errorf("header %q is no field that can be set", name)
-		case value == "":
-			return nil, fmt.Errorf("header %s has no value", name)
-		}
 		text := repl.ReplaceKnown(value, "")
 		switch {
 		case text == "":
@@ -200,7 +228,7 @@ func (d *InDoubt) compileHeader() (http.Header, error) {
 		case strings.ContainsFunc(text, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 			return nil, fmt.Errorf("header %s has a control character in its value; does the file that it names end in a line break?", name)
 		}
-		h[field] = []string{text}
+		h[http.CanonicalHeaderKey(name)] = []string{text}
 	}
 	return h, nil
 }

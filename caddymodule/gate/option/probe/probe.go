@@ -120,17 +120,20 @@ func withoutURL(err error) error {
 func (p *Probe) Host() string { return p.url.Host }
 
 // compileQuestion reads the URL and the body of the question: {id}, {ref} or both name the order.
-func (p *Probe) compileQuestion(d *InDoubt) (err error) {
+func (p *Probe) compileQuestion(d *InDoubt, g *Gate) (err error) {
 	has := func(name string) bool { return name == "id" || name == "ref" }
 	p.method = cmp.Or(d.Method, http.MethodGet)
 	if p.url, err = shopurl.Compile("the probe", d.Probe, has, "{id}, {ref}"); err != nil {
-		return err
+		return fmt.Errorf("in_doubt: %w", err)
 	}
 	if p.body, err = shopurl.CompileBody("the probe", d.Body, has); err != nil {
-		return err
+		return fmt.Errorf("in_doubt: %w", err)
 	}
-	if !p.has("id") && !p.has("ref") {
-		return errors.New("the probe names no order: put {id} (the reservation) or {ref} (the shop's own name of the order) into the path or the query of its URL, or into its body")
+	switch {
+	case !p.has("id") && !p.has("ref"):
+		return errors.New("in_doubt: the probe names no order: put {id} (the reservation) or {ref} (the shop's own name of the order) into the path or the query of its URL, or into its body")
+	case p.has("ref") && !g.ByRef:
+		return errors.New("in_doubt: the probe has {ref}, and the gate has no ref: say where the shop's name of the order is found, such as `ref {json.order_no}`")
 	}
 	return nil
 }

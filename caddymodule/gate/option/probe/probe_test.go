@@ -26,7 +26,7 @@ const someID = "01981b2e-0000-7000-8000-000000000001"
 // question compiles the URL of a probe.
 func question(url string) (*Probe, error) {
 	p := &Probe{header: make(http.Header)}
-	return p, p.compileQuestion(&InDoubt{Probe: url})
+	return p, p.compileQuestion(&InDoubt{Probe: url}, &Gate{ByRef: true})
 }
 
 // at returns the URL at which the shop is asked about an order; false: it is not asked.

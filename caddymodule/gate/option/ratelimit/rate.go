@@ -155,37 +155,42 @@ func Keys(rates []Rate) ([]attempt.RateKey, error) {
 		return nil, fmt.Errorf("%d rates are more than %d", len(rates), maxRates)
 	}
 	var keys []attempt.RateKey
+	seen := make(map[string]bool)
 	for i := range rates {
 		r := &rates[i]
 		values, err := attempt.CompileAll(r.Key...)
 		if err == nil {
 			err = r.check()
 		}
+		if err == nil && seen[r.print("")] {
+			err = errors.New("there is one just like it before")
+		}
 		if err != nil {
 			return nil, fmt.Errorf("rate, number %d: %w", i+1, err)
 		}
+		seen[r.print("")] = true
 		keys = append(keys, attempt.RateKey{Key: values, IPv6Prefix: r.IPv6Prefix})
 	}
 	return keys, nil
 }
 
+// id is the same for rates of a gate that count the same keys, and print for rates that do all the same.
+func (r Rate) id(gate string) string { return fmt.Sprintf("%q %q %d", gate, r.Key, r.IPv6Prefix) }
+
+func (r Rate) print(gate string) string {
+	return fmt.Sprintf("%s %d %v %d %d %t %t", r.id(gate), r.Events, r.Window, r.Burst, r.Keys, r.Shared, r.Late)
+}
+
 // Open takes the tables of a gate's rates from the pool, or makes them.
 func (rs *Set) Open(gate string, list []Rate, keys []attempt.RateKey) error {
-	seen := make(map[string]bool)
 	for i, r := range list {
-		id := fmt.Sprintf("%q %q %d", gate, r.Key, r.IPv6Prefix)
-		print := fmt.Sprintf("%s %d %v %d %d %t %t", id, r.Events, r.Window, r.Burst, r.Keys, r.Shared, r.Late)
-		if seen[print] {
-			return fmt.Errorf("rate, number %d: there is one just like it before", i+1)
-		}
-		seen[print] = true
 		rate := gateRate{shadow: r.Shadow, late: r.Late, Header: refuse.NewRateAnswers(gate, strconv.Itoa(i+1), r.Events, time.Duration(r.Window))}
 		if r.Late {
 			rs.late++
 		}
 		window := time.Duration(r.Window)
 		if r.Shared {
-			rate.shared = rates.NewRate(id, r.Events, window, r.Burst)
+			rate.shared = rates.NewRate(r.id(gate), r.Events, window, r.Burst)
 			if r.Keys != 0 {
 				rate.shared = rate.shared.WithKeys(r.Keys)
 			}
@@ -200,7 +205,7 @@ func (rs *Set) Open(gate string, list []Rate, keys []attempt.RateKey) error {
 				room = 1
 			}
 			var err error
-			if rate.table, err = rs.table(print, filters.Rate{Events: r.Events, Window: window, Burst: r.Burst, Keys: room}); err != nil {
+			if rate.table, err = rs.table(r.print(gate), filters.Rate{Events: r.Events, Window: window, Burst: r.Burst, Keys: room}); err != nil {
 				return err
 			}
 		}

@@ -75,13 +75,8 @@ func TestRateTablesAreGivenBack(t *testing.T) {
 	if first.rates[0].table != second.rates[0].table || first.rates[0].table == first.rates[1].table {
 		t.Error("equal rates are not one, or others are")
 	}
-	more := append(rates, rates[1])
-	keys, err := Keys(more)
-	if err != nil {
-		t.Fatal(err)
-	}
-	half := new(Set)
-	if err := half.Open("pooled", more, keys); err == nil || !strings.Contains(err.Error(), "number 3: there is one just like it") {
+	half := openedRates(t, rates) // what comes after it fails
+	if _, err := Keys(append(rates, rates[1])); err == nil || !strings.Contains(err.Error(), "number 3: there is one just like it") {
 		t.Errorf("the same rate twice: error %v", err)
 	}
 	if n := users(); n != 6 {

@@ -1,6 +1,7 @@
 package ratelimit
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -40,27 +41,39 @@ const (
 // RepeatsUsage is the syntax of the option repeats.
 const RepeatsUsage = "repeats <events> <window> [burst <number>] [keys <number>]"
 
+// Check validates the options; nil: there are none.
+func (o *Repeats) Check() error {
+	_, err := o.rate()
+	return err
+}
+
+// rate is how often a reservation is forwarded again; nil: the default.
+func (o *Repeats) rate() (Rate, error) {
+	r := Rate{Key: []string{"reservation"}, Events: defaultRepeatEvents, Window: caddy.Duration(defaultRepeatWindow), Keys: defaultRepeatKeys}
+	if o != nil {
+		if (o.Events == 0) != (o.Window == 0) {
+			return r, errors.New("repeats: events and window go together")
+		}
+		if o.Events != 0 {
+			r.Events, r.Window = o.Events, o.Window
+		}
+		r.Burst, r.Keys = o.Burst, cmp.Or(o.Keys, r.Keys)
+	}
+	if err := r.check(); err != nil {
+		return r, fmt.Errorf("repeats: %w", err)
+	}
+	return r, nil
+}
+
 // OpenRepeats takes the table of a gate's Repeats from the pool, or makes it. byRef: the
 // gate reads a ref.
 func (rs *Set) OpenRepeats(gate string, byRef bool, o *Repeats) error {
 	if !byRef {
 		return nil
 	}
-	r := Rate{Key: []string{"reservation"}, Events: defaultRepeatEvents, Window: caddy.Duration(defaultRepeatWindow)}
-	if o != nil {
-		if (o.Events == 0) != (o.Window == 0) {
-			return errors.New("repeats: events and window go together")
-		}
-		if o.Events != 0 {
-			r.Events, r.Window = o.Events, o.Window
-		}
-		r.Burst, r.Keys = o.Burst, o.Keys
-	}
-	if r.Keys == 0 {
-		r.Keys = defaultRepeatKeys
-	}
-	if err := r.check(); err != nil {
-		return fmt.Errorf("repeats: %w", err)
+	r, err := o.rate()
+	if err != nil {
+		return err
 	}
 	print := fmt.Sprintf("%q repeats %d %v %d %d", gate, r.Events, r.Window, r.Burst, r.Keys)
 	table, err := rs.table(print, filters.Rate{Events: r.Events, Window: time.Duration(r.Window), Burst: r.Burst, Keys: r.Keys})
