@@ -170,7 +170,7 @@ func (d *driver) failover(replica image) {
 
 	// What a fence leaves is not of the sale, and the clock is what this server makes of its
 	// own time.
-	must(s.client.HDel(background, meta, "term", "terms", "replid", "run_id", "beat", "fence", "fenced", "lead").Err())
+	must(s.client.HDel(background, meta, "term", "terms", "replid", "run_id", "beat", "fence", "fenced", "came", "lead").Err())
 	if d.model.LeadKept {
 		must(s.client.HSet(background, meta, "lead", d.model.Lead).Err())
 	}
