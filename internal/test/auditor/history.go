@@ -2,6 +2,7 @@ package auditor
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -135,6 +136,13 @@ func (h *History) CutOff(o *Order) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	o.At, h.Cut = h.Tick(), append(h.Cut, o)
+}
+
+// CutOrders returns the orders that were cut off.
+func (h *History) CutOrders() []*Order {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.Clone(h.Cut)
 }
 
 // Leaves notes that the shop answers an order now.

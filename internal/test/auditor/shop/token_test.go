@@ -137,7 +137,7 @@ func TestShopIsCutOff(t *testing.T) {
 	if _, err := io.ReadAll(c); err != nil { // until the shop closes it
 		t.Fatal(err)
 	}
-	if len(h.Orders) != 0 || len(h.Cut) != 1 || h.Cut[0].Attempt != "4" {
-		t.Errorf("orders %v, cut off %v", h.Orders, h.Cut)
+	if cut := h.CutOrders(); len(h.Orders) != 0 || len(cut) != 1 || cut[0].Attempt != "4" {
+		t.Errorf("orders %v, cut off %v", h.Orders, cut)
 	}
 }
