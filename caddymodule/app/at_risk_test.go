@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -25,10 +26,11 @@ func TestAtRiskOfASite(t *testing.T) {
 	s.UntilScraped(map[string]string{units: "0", stopped: "0"})
 
 	replica.Pause()
-	for _, buyer := range []string{"b1", "b2", "b3"} {
+	for i, buyer := range []string{"b1", "b2", "b3"} {
 		if got := bidFor(s, bid{buyer: buyer, skus: "plain"}); got != "sold" {
 			t.Errorf("%s: %s", buyer, got)
 		}
+		s.UntilScraped(map[string]string{units: strconv.Itoa(i + 1)})
 	}
 	a := s.AskWith("http", "POST", "/order", `{"items":[{"sku":"plain","n":1}]}`, map[string]string{"Content-Type": "application/json", "X-Buyer": "b4"})
 	if a.Status != 503 || a.Header.Get("Stockgate-Refusal") != "unavailable" || a.Header.Get("Retry-After") == "" {
