@@ -115,11 +115,11 @@ func (k *Keeper) Kept(ctx context.Context, sale string) error {
 			return nil
 		case rest > 0:
 		case said == (shard.Durability{}):
-			return k.shard.StillLeased(ctx, sale) // it may have waited
+			return k.shard.StillLeased(ctx, sale, m.clock.Mark()) // it may have waited
 		default:
 			kept, err := m.keeps(bounded, said)
 			if err == nil && kept {
-				err = k.shard.StillLeased(ctx, sale)
+				err = k.shard.StillLeased(ctx, sale, m.clock.Mark())
 			}
 			if err != nil || kept {
 				return err

@@ -196,7 +196,7 @@ func (s *Store) allTogether(ctx context.Context, sale string, claims, others []*
 			return
 		}
 		if err == nil {
-			err = s.shard.StillLeased(ctx, sale)
+			err = s.shard.StillLeased(ctx, sale, before)
 		}
 		s.sold(sale, batch, replies, seq, err)
 		s.answerEach(sale, batch, replies, seq, err, again)

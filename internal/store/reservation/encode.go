@@ -275,7 +275,7 @@ func (s *Store) reserveAt(ctx context.Context, sale string, claims []*encodedReq
 		raw, failed := s.shard.Eval(ctx, lua.Reserve, s.shard.ShardKeys(sale), reserveArgs(term, known, claims), acks)
 		replies, seq, err := s.shard.Replies(ctx, sale, before, raw, len(claims), acks, failed)
 		if err == nil {
-			err = s.shard.StillLeased(ctx, sale)
+			err = s.shard.StillLeased(ctx, sale, before)
 		}
 		return replies, seq, err
 	})

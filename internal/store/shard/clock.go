@@ -37,9 +37,13 @@ func (f Fall) Lost() int64 { return f.High - f.Low }
 type ClockMark struct {
 	Life, Seq int64
 	sent      time.Time
+	term      string
 }
 
-func (c *Clock) Mark() ClockMark { return ClockMark{c.life.Load(), c.Seq.Load(), c.Mono()} }
+// Mark returns what the clock knows now.
+func (c *Clock) Mark() ClockMark {
+	return ClockMark{c.life.Load(), c.Seq.Load(), c.Mono(), c.Known().Term.Name}
+}
 
 // Fell notes that a reply had a lower number than was known before its call was sent: replies
 // may overtake each other, but not their own call. 0: the whole sale is gone.

@@ -117,7 +117,7 @@ func (s *Client) RunWith(ctx context.Context, acks int, sale string, ops ...Oper
 		raw, err := s.eval(ctx, client, script, s.ShardKeys(sale), s.operationArgs(ctx, sale, ops), acks)
 		replies, seq, err := s.Replies(ctx, sale, before, raw, len(ops), acks, err)
 		if err == nil && leased {
-			err = s.StillLeased(ctx, sale)
+			err = s.StillLeased(ctx, sale, before)
 		}
 		return replies, seq, err
 	})

@@ -94,15 +94,25 @@ func (s *Client) AgainUnfenced(ctx context.Context, sale string, call func() ([]
 	return replies, seq, err
 }
 
-// StillLeased returns ErrNoLease when the answer to a call came after the end of the lease.
-func (s *Client) StillLeased(ctx context.Context, sale string) error {
-	if s.leases.Load() == nil || passOf(ctx) != "" {
+// StillLeased returns nil when the answer to a call is a promise: the lease runs, and the shard is in the
+// term in which the call was made. An answer that came after the end of the lease counts once a heartbeat is
+// answered in that term, as if both had come in the other order: StillLeased waits for that as long as an
+// attempt waits for Redis. Else it returns ErrNoLease.
+func (s *Client) StillLeased(ctx context.Context, sale string, before ClockMark) error {
+	leases := s.leases.Load()
+	c := s.Clock(sale)
+	if leases == nil || passOf(ctx) != "" || c.Known().Term.Name == "" {
 		return nil
 	}
-	if c := s.Clock(sale); c.Known().Term.Name == "" || c.stillLeased() {
-		return nil
+	if !c.stillLeased() {
+		bounded, cancel := context.WithTimeout(ctx, s.Timeout())
+		defer cancel()
+		_ = (*leases).Acquire(bounded, sale)
 	}
-	return ErrNoLease
+	if !c.stillLeased() || before.term != "" && before.term != c.Known().Term.Name {
+		return ErrNoLease
+	}
+	return nil
 }
 
 type passKey struct{}
