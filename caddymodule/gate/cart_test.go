@@ -21,8 +21,9 @@ type cartShop struct {
 	orders  map[string]map[string]int64
 	lookups int
 	asks    int
-	// before an order is placed; the shop is not locked.
+	// before an order is placed, and before a cart is changed; the shop is not locked.
 	paying func(r *http.Request)
+	adding func()
 	status int // of /pay; 0: 201
 	answer http.HandlerFunc
 }
@@ -38,6 +39,12 @@ func newCartShop(t *testing.T) *cartShop {
 		if err := json.NewDecoder(r.Body).Decode(&line); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 			return
+		}
+		s.mu.Lock()
+		adding := s.adding
+		s.mu.Unlock()
+		if adding != nil {
+			adding()
 		}
 		s.put(sessionOf(r), line.SKU, line.Quantity)
 	})

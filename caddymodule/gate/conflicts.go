@@ -29,7 +29,8 @@ var conflicts = []conflict{
 	{option: "outcome backend", excludes: []string{"in_doubt"}, why: "its holds expire at their deadline, and none comes in doubt"},
 
 	{option: "queue", excludes: []string{"max_in_flight"}, why: "at_once says how many orders are at the shop"},
-	{option: "queue", excludes: []string{"lookup", "outcome ask", "one_at_a_time", "continue"}, why: "the cart is in the shop, and could change while the order waits"},
+	{option: "queue", excludes: []string{"continue"}, why: "the shop has the token of the hold that goes on, and could sell with it while the order waits"},
+	{option: "queue again", excludes: []string{"outcome ask"}, why: "it is a test of the shop's answer to the order, and the shop is asked how the order ended"},
 
 	{option: "fast_refusals", excludes: []string{"lookup", "one_at_a_time"}, why: "a request is looked up, and waits, only where Caddy handles it"},
 	{option: "fast_refusals", excludes: []string{"graphql", "json_body", "persisted"}, why: "the gate must read the operation to know whether a request is an attempt"},
@@ -80,6 +81,7 @@ var given = map[string]func(*Judge) bool{
 	"release":         ofGate(func(g *Gate) bool { return g.decides("release") }),
 	"in_doubt":        ofGate(func(g *Gate) bool { return g.InDoubt != nil }),
 	"queue":           ofGate(func(g *Gate) bool { return g.Queue != nil }),
+	"queue again":     ofGate(func(g *Gate) bool { return g.Queue != nil && g.Queue.Again != "" }),
 	"shadow":          ofGate(func(g *Gate) bool { return g.Shadow }),
 }
 

@@ -41,6 +41,7 @@ var written = map[string]struct {
 	"release":         {`"rules": [{"outcome": "release"}]`, nil},
 	"in_doubt":        {`"in_doubt": {}`, nil},
 	"queue":           {`"queue": {}`, nil},
+	"queue again":     {`"queue": {"again": "later"}`, nil},
 	"shadow":          {`"shadow": true`, nil},
 }
 

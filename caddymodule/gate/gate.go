@@ -127,13 +127,16 @@ type Gate struct {
 	slots          forward.Slots
 	// prints are those under which orders of the gate wait; otherRules judge orders that were made with
 	// the other outcome mode; later is the answer that puts an order off, nil: there is none.
-	prints      prints
-	otherRules  *outcome.Rules
-	later       func(*outcome.ShopAnswer) (yes, known bool)
-	asking      *filters.Slots // bounds the attempts that ask Redis about earlier orders
-	sharesQueue string         // a warning, see SharesQueue
-	paths       []string       // the patterns of the path matchers around the gate
-	shadow      shadowed
+	prints     prints
+	verifying  *inquiry.Inquiry // the lookup of orders that have waited; nil: there is none
+	otherRules *outcome.Rules
+	later      func(*outcome.ShopAnswer) (yes, known bool)
+	asking     *filters.Slots // bounds the attempts that ask Redis about earlier orders
+	// refIsLookedUp: the gate has a queue, and the cart that is looked up has the ref.
+	refIsLookedUp bool
+	sharesQueue   string   // a warning, see SharesQueue
+	paths         []string // the patterns of the path matchers around the gate
+	shadow        shadowed
 }
 
 // CaddyModule returns the Caddy module information.
@@ -191,6 +194,7 @@ func (g *Gate) bind() {
 // Cleanup releases what Provision has acquired, even if it failed halfway.
 func (g *Gate) Cleanup() error {
 	g.ask.Close()
+	g.verifying.Close()
 	return g.close()
 }
 

@@ -40,8 +40,11 @@ func (gs *Gates) Start(d *edgeruntime.Runtime) {
 	}
 	for _, g := range gs.Selling() {
 		if g.Queue != nil {
-			s := &sender{g, d}
+			s := &sender{Gate: g, runtime: d}
 			gs.leave = append(gs.leave, d.Queue().Serve(g.orderPrint(), s), d.Queue().Serve(g.prints.config, s))
+			if g.prints.reads != "" {
+				gs.leave = append(gs.leave, d.Queue().Serve(g.prints.reads, s))
+			}
 		}
 		if g.probe != nil && !started[g.Name] {
 			started[g.Name] = true

@@ -106,7 +106,7 @@ func (j *Judge) readCart(r *http.Request, p *purchase, remembered []byte) (no *s
 func (j *Judge) lookUpCart(r *http.Request, p *purchase) (took time.Duration, no *sale.Refusal) {
 	began := time.Now()
 	values := p.told(j.lookup, p.attempt.Ref)
-	answer, err := j.lookup.Ask(r.Context(), inquiry.BuyerOf(r), func(name string) string { return values[name] })
+	answer, err := j.lookupFor(p).Ask(r.Context(), inquiry.BuyerOf(r), func(name string) string { return values[name] })
 	no = j.readLookup(r.Context(), answer, err)
 	if errors.Is(err, inquiry.ErrNoValue) && j.lookup.ByRef() && !slices.ContainsFunc(j.lookup.Names(), func(name string) bool { return name != "ref" && values[name] == "" }) {
 		no = sale.Refuse(sale.NoCart) // there is no cart of this name

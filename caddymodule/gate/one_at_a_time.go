@@ -70,6 +70,7 @@ func (j *Judge) edges() session.Edges {
 func (p *purchase) endTurn(r *http.Request) {
 	if p.turn != nil {
 		p.turn.End()
+		p.turn = nil
 		caddyhttp.SetVar(r.Context(), turnVar, nil)
 	}
 }

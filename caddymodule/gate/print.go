@@ -16,10 +16,12 @@ import (
 // prints are what orders of a gate that wait are known by. Gates with the same print can send each
 // other's orders: they have the same name, the same hosts and the same option sale, whatever else was
 // changed by a reload or is different at another edge. config is the print of all that the gate's
-// configuration says.
+// configuration says, and reads the one by which gates of one order print know that they read orders the same; empty: there is no
+// lookup.
 type prints struct {
 	order  string
 	config string
+	reads  string
 }
 
 // orderPrint is the print under which the gate's orders wait.
@@ -37,6 +39,9 @@ func (g *Gate) printOrder(ctx caddy.Context) {
 	}
 	slices.Sort(hosts)
 	g.prints.order = printOf("gate", strings.Join(slices.Compact(hosts), " "), g.Name, strings.Join(g.Sale, " "))
+	if g.prints.reads != "" {
+		g.prints.reads = printOf(g.prints.order, g.prints.reads)
+	}
 }
 
 // SharesQueue returns a warning if another gate of the configuration sends orders of this one that wait,

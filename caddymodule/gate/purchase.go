@@ -49,10 +49,11 @@ const (
 	serving  purpose = iota // its client gets the answer
 	watching                // it is in shadow: the shop has answered, and only rates count it
 	trying                  // an operator asks what would happen: nothing counts it
+	sending                 // its order has waited, and its turn has come
 )
 
 // dryRun reports whether nothing may come of the attempt.
-func (v *visit) dryRun() bool { return v.purpose != serving }
+func (v *visit) dryRun() bool { return v.purpose == watching || v.purpose == trying }
 
 // sent is what the request alone says.
 type sent struct {

@@ -42,7 +42,7 @@ func (g *Gate) provisionQueue() (err error) {
 	if g.later, err = g.Queue.CompileAgain(g.Answers); err != nil {
 		return fmt.Errorf("queue: %w", err)
 	}
-	return nil
+	return g.provisionVerify()
 }
 
 // enqueue reserves stock for an order that waits where others do.
@@ -84,7 +84,7 @@ func (g *Gate) mayBeSent(ctx context.Context, p *purchase, id string) bool {
 func (g *Gate) pack(r *http.Request, p *purchase, id string) ([]byte, error) {
 	o := waiting.OrderOf(r, p.body)
 	o.Gate, o.Server, o.Attempt, o.Lines = g.orderPrint(), g.serverName(), *p.attempt, p.lines
-	o.Config, o.Mode, o.HoldFor, o.At = g.prints.config, g.mode(), g.holdOptions.HoldFor, p.began
+	o.Config, o.Reads, o.Mode, o.HoldFor, o.At = g.prints.config, g.prints.reads, g.mode(), g.holdOptions.HoldFor, p.began
 	if p.attempt.Key != "" {
 		o.KeepCopy = max(g.holdOptions.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
 	}
@@ -106,14 +106,22 @@ func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hol
 			if t.Try == 0 {
 				return g.hasLeft(ctx, p, hold.ID)
 			}
+			if no := g.verifyOpen(r, p, t); no != nil && isLater(no) {
+				w.Wait()
+				continue
+			} else if no != nil {
+				return g.release(ctx, p, hold.ID, no)
+			}
 			asked := time.Now()
 			sent, err := q.Send(ctx, t, g.holdOptions.HoldFor, g.holdOptions.Margin, g.mode())
 			if errors.Is(err, queue.ErrNotYours) {
+				p.endTurn(r)
 				w.Wait()
 				continue
 			}
 			// Redis may have heard it, and is told that it was not sent
 			if err != nil || g.timeToForward(&sent, asked) <= 0 {
+				p.endTurn(r)
 				w.Unsent(t, time.Duration(g.Queue.Longest), g.holdOptions.Margin)
 				continue
 			}
@@ -124,7 +132,7 @@ func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hol
 			return g.tells(ctx, p, hold.ID)
 		case <-r.Context().Done():
 			// nothing leads the client back to its order, unless it has a key
-			if p.attempt.Key == "" && q.Cancel(ctx, p.saleID(), hold.ID, "its client left") == nil {
+			if !g.leadsBack(p.attempt) && q.Cancel(ctx, p.saleID(), hold.ID, "its client left") == nil {
 				return refused(refuseLeft)
 			}
 			return g.tells(ctx, p, hold.ID) // it may have closed only its own side, and the order goes on
@@ -145,6 +153,20 @@ func (g *Gate) tell(ctx context.Context, p *purchase, id string) *sale.Refusal {
 	p.ticket = ticket
 	meter.CountAttempt(p.saleID(), "waiting", "")
 	return nil
+}
+
+// leadsBack reports whether an attempt that is made again leads its client to the place of its order: by its
+// key, or by its ref where the shop has said that this client has a cart with it.
+func (g *Gate) leadsBack(a *sale.Attempt) bool {
+	return a.Key != "" || g.refIsLookedUp && a.Ref != "" && !a.RefShared
+}
+
+// release takes an order out of the line that must not be sent.
+func (g *Gate) release(ctx context.Context, p *purchase, id string, no *sale.Refusal) takeoff {
+	if p.runtime.Queue().Cancel(ctx, p.saleID(), id, string(no.Reason)) != nil {
+		return g.hasLeft(ctx, p, id) // another edge may have sent it
+	}
+	return refused(no)
 }
 
 // tells is tell for an order that does not go to the shop now.
@@ -169,6 +191,9 @@ func (g *Gate) again202(r *http.Request, p *purchase, b *reservation.AlreadyBoun
 func (g *Gate) hasLeft(ctx context.Context, p *purchase, id string) takeoff {
 	place, err := p.runtime.Queue().Place(ctx, p.saleID(), id)
 	if err == nil && !place.Sent && (place.State == record.Released || place.State == record.Expired) {
+		if reason, known := place.Refused(); known {
+			return refused(sale.Refuse(reason))
+		}
 		return refused(refuse.NotSent)
 	}
 	return g.tells(ctx, p, id) // another edge may have sent it, and the shop may have refused it
@@ -183,6 +208,7 @@ func (g *Gate) accept(w http.ResponseWriter, r *http.Request, p *purchase) error
 
 // putOff lets an order wait again that the shop wants later.
 func (g *Gate) putOff(r *http.Request, p *purchase, pl *forward.InFlightSlot, f *forward.Forwarding) takeoff {
+	p.endTurn(r)
 	ctx, id, q := context.WithoutCancel(r.Context()), f.Hold.ID, p.runtime.Queue()
 	packed, err := g.pack(r, p, id)
 	if err == nil {

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 	"time"
@@ -43,12 +44,19 @@ func difference(now, then *sale.Attempt, saleID string) string {
 		return "buyer"
 	case now.Sale != "" && now.Sale != saleID:
 		return "sale"
-	case now.Region != then.Region || !slices.Equal(now.Lines, then.Lines):
+	case now.Region != then.Region || !slices.Equal(inOrder(now.Lines), inOrder(then.Lines)):
 		return "lines"
 	case now.Ref != then.Ref:
 		return "ref"
 	}
 	return ""
+}
+
+// inOrder sorts lines, which a cart may list in any order.
+func inOrder(lines []sale.Line) []sale.Line {
+	return slices.SortedFunc(slices.Values(lines), func(a, b sale.Line) int {
+		return cmp.Or(cmp.Compare(a.SKU, b.SKU), cmp.Compare(a.Quantity, b.Quantity))
+	})
 }
 
 // verdicts are what decides the outcome of an order, and for how long its stock is held at the shop.
@@ -77,6 +85,9 @@ func (g *Gate) verdictsOf(o *queue.Order) verdicts {
 // compileOther compiles the rules for orders of the mode that the gate does not have. Of the gate's rules
 // those count that it could have in that mode.
 func (g *Gate) compileOther() (*outcome.Rules, error) {
+	if g.Ask != nil { // its rules judge what the shop says when it is asked
+		return outcome.Compile(nil, nil, true)
+	}
 	if g.mode() != record.ModeBackend {
 		releases := slices.DeleteFunc(slices.Clone(g.Rules), func(r outcome.Rule) bool { return r.Outcome == "confirm" })
 		return outcome.Compile(releases, g.Answers, true)

@@ -140,6 +140,8 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.AlreadyBo
 		return refuseKeyReused
 	case b.By == "key" && g.Queue != nil && (b.State == record.Waiting || b.State == record.Held && g.mode() != record.ModeBackend):
 		return g.again202(r, p, b)
+	case b.State == record.Waiting && b.By != "key" && g.leadsBack(p.attempt):
+		return g.cartWaits(r, p, b)
 	case b.State == record.InDoubt:
 		return &sale.Refusal{Reason: sale.InDoubt, RetryAfter: inDoubtWait, Reservation: id}
 	case b.By == "ref" && sold && b.Same:
@@ -163,6 +165,31 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.AlreadyBo
 		}
 	}
 	return refuse.Duplicate
+}
+
+// cartWaits decides on an attempt of a buyer who has an order that waits, for the same lines or the same cart. The same
+// order leads to its place. Where its cart has changed, it would not be sent any more: it makes room for the new one.
+func (g *Gate) cartWaits(r *http.Request, p *purchase, b *reservation.AlreadyBound) *sale.Refusal {
+	ctx := context.WithoutCancel(r.Context())
+	if b.By == reservation.BySingle {
+		same, err := p.runtime.Store.ReservationIn(ctx, p.saleID(), b.ID)
+		switch {
+		case err != nil:
+			return refuse.Unavailable
+		case same.Ref != p.attempt.Ref:
+			return refuse.Duplicate // another cart's, and perhaps another client's
+		}
+	}
+	switch {
+	case b.Same && p.remembered: // the cart is looked up now
+		p.bound = b
+		return nil
+	case b.Same:
+		return g.again202(r, p, b)
+	case p.remembered || p.runtime.Queue().Cancel(ctx, p.saleID(), b.ID, string(sale.CartChanged)) != nil:
+		return refuse.Duplicate
+	}
+	return nil
 }
 
 // swaps reports whether an attempt takes the place of the hold of its ref: the buyer has changed

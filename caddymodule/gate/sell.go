@@ -104,9 +104,7 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 	for t.way == isForwarded {
 		f := t.forwarding
 		g.carts.Forget(p.keys)
-		if p.turn != nil {
-			f.Ended = p.turn.End
-		}
+		p.endTurnWith(f)
 		if err := f.Forward(w, r, next, t.timeout); f.PutOff == nil {
 			return f.AnswerDoubt(w, g.server, err)
 		}
@@ -163,6 +161,7 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) t
 		return refused(refuse.Unavailable)
 	}
 	if p.waiter != nil {
+		p.endTurn(r) // others of its session go on while it waits
 		return g.await(r, p, pl, hold)
 	}
 	// The client is gone and nothing was sent, so the hold is released, not in doubt. The
@@ -210,7 +209,7 @@ func (g *Gate) forwarding(r *http.Request, p *purchase, pl *forward.InFlightSlot
 // withoutSlot decides on an attempt without an in-flight slot: a buyer who has bought must
 // not get the refusal busy.
 func (g *Gate) withoutSlot(r *http.Request, p *purchase, no *sale.Refusal) takeoff {
-	repeat := g.Queue != nil && no == refuse.Duplicate && p.attempt.Key != "" // its order may wait
+	repeat := g.Queue != nil && no == refuse.Duplicate && g.leadsBack(p.attempt) // its order may wait
 	if no.Reason != sale.Busy && !repeat || p.bound != nil {
 		return refused(no)
 	}

@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/http"
@@ -27,6 +28,7 @@ const mostTries = 3
 type sender struct {
 	*Gate
 	runtime *edgeruntime.Runtime
+	misses  misses
 }
 
 // GateName is the gate's name.
@@ -61,17 +63,28 @@ func (s *sender) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
 	}
 	switch {
 	case p.Arrived:
-	case t.Try < mostTries:
+		s.misses.forget(t.ID)
+	case s.tries(t) < mostTries:
 		select { // what stands before the gate may fail for a moment only
 		case <-time.After(timing.BetweenTries.Now()):
 		case <-ctx.Done():
 		}
 		_ = q.Yield(context.WithoutCancel(ctx), t)
 	default:
+		s.misses.forget(t.ID)
 		s.log.Error("an order that waited does not reach its gate any more, because another handler answers it or breaks it off: its stock is released",
 			zap.String("sale", t.Sale), zap.String("reservation", t.ID), zap.Error(err))
 		_ = q.Cancel(context.WithoutCancel(ctx), t.Sale, t.ID, "it did not reach its gate")
 	}
+}
+
+// tries is how often an order did not reach its gate. An order of a cart may have had turns besides, in which it
+// came there and could not be sent.
+func (s *sender) tries(t queue.Turn) int64 {
+	if s.verifies() {
+		return s.misses.add(t.ID)
+	}
+	return t.Try
 }
 
 // serve has the server's handlers serve the request of a turn. One that panics ends the request, as
@@ -104,7 +117,7 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		visit: visit{began: time.Now(), repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()},
 		sent:  sent{body: o.Body}, cart: cart{attempt: &o.Attempt}, judged: judged{runtime: d, listing: listing, lines: o.Lines},
 	}
-	if o.Config != "" && o.Config != g.prints.config && !g.isAsItWas(r, p, t, o) {
+	if g.lookup == nil && o.Config != "" && o.Config != g.prints.config && !g.isAsItWas(r, p, t, o) {
 		return nil
 	}
 	pl := new(forward.InFlightSlot)
@@ -112,6 +125,10 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return nil // it gets the turn again when this one has ended
 	}
 	defer pl.GiveBack()
+	if g.verifies() && !g.verifyStored(r, p, t, o) {
+		return nil
+	}
+	defer p.endTurn(r)
 	ctx, q, asked := context.WithoutCancel(r.Context()), d.Queue(), time.Now()
 	v := g.verdictsOf(o)
 	hold, err := q.Send(ctx, t, v.holdFor, v.margin, v.mode)
@@ -128,7 +145,11 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return nil
 	}
 	f, timeout := off.forwarding, off.timeout
-	f.Rules = v.rules
+	if f.Rules = v.rules; v.mode != g.mode() {
+		f.Asker = nil
+	}
+	g.carts.Forget(p.keys)
+	p.endTurnWith(f)
 	if v.atMost > 0 {
 		timeout = min(timeout, v.atMost)
 	}
@@ -157,10 +178,16 @@ func (g *Gate) isAsItWas(r *http.Request, p *purchase, t queue.Turn, o *queue.Or
 	if what == "" {
 		return known // else it gets the turn again
 	}
+	g.disown(context.WithoutCancel(r.Context()), p, t, o, what)
+	return false
+}
+
+// disown leaves an order to edges with the configuration that has made it. what says what this gate reads in another
+// way.
+func (g *Gate) disown(ctx context.Context, p *purchase, t queue.Turn, o *queue.Order, what string) {
 	g.log.Error("this gate reads an order that waits in another way than the configuration that held its stock: the order is not sent with this configuration; start an edge with the one of then, or release it with 'caddy stockgate queue drain'",
 		zap.String("sale", t.Sale), zap.String("reservation", t.ID), zap.String("differs", what))
-	_ = p.runtime.Queue().Disown(context.WithoutCancel(r.Context()), t, o.Config)
-	return false
+	_ = p.runtime.Queue().Disown(ctx, t, cmp.Or(o.Reads, o.Config))
 }
 
 // keepAnswer keeps the shop's answer to an order whose request is not open, for its buyer.

@@ -24,11 +24,13 @@ export async function cancel(at) {
 
 // NotOrdered says that the order ended without an answer of the shop that could be shown. state
 // is released or expired: there is no order; in_doubt: the shop has to find out; confirmed: it
-// is ordered, and the shop's answer is not kept any more.
+// is ordered, and the shop's answer is not kept any more. reason says why an order was released
+// whose cart was changed: cart_changed, no_cart or no_buyer.
 export class NotOrdered extends Error {
-  constructor(state) {
+  constructor({ state, reason }) {
     super(`the order is ${state}`)
     this.state = state
+    this.reason = reason
   }
 }
 
@@ -39,7 +41,7 @@ async function follow(at, place, told, signal) {
     const answer = await persist(() => fetch(at, { headers: { Prefer: 'wait=5' }, cache: 'no-store', signal }), signal)
     place = answer.status === 200 && await placeIn(answer)
     if (!place) return answer
-    if (place.state !== 'waiting' && place.state !== 'at_shop') throw new NotOrdered(place.state)
+    if (place.state !== 'waiting' && place.state !== 'at_shop') throw new NotOrdered(place)
   }
 }
 

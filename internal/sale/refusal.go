@@ -26,6 +26,7 @@ const (
 	SoldOut        Reason = "sold_out"
 	AllHeld        Reason = "all_held"
 	NoCart         Reason = "no_cart"
+	CartChanged    Reason = "cart_changed"
 	Duplicate      Reason = "duplicate"
 	Pending        Reason = "pending"
 	InDoubt        Reason = "in_doubt"
@@ -70,6 +71,7 @@ var Kinds = []Kind{
 	{SoldOut, http.StatusConflict, "Sold out.", false},
 	{AllHeld, http.StatusConflict, "All units are being bought; some may come back.", true},
 	{NoCart, http.StatusConflict, "There is nothing in the cart.", false},
+	{CartChanged, http.StatusConflict, "The cart was changed while the order waited; nothing was bought.", false},
 	{Duplicate, http.StatusConflict, "The same purchase is already running.", true},
 	{Pending, http.StatusConflict, "Another purchase of yours is still running.", true},
 	{InDoubt, http.StatusConflict, "It is not known yet whether this purchase succeeded; please wait.", true},

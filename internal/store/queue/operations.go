@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/combine"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
@@ -123,6 +124,21 @@ func (q *Queue) Disown(ctx context.Context, t Turn, print string) error {
 	return err
 }
 
+// stepsBack is by how many numbers of the journal an order steps back: at most so many orders that came
+// after it go first then.
+const stepsBack = 100
+
+// StepBack says that the order of a turn cannot be sent now, for a reason that is its own or may be: orders
+// that came soon after it go first. open: its request is open at this edge, which gets its next turn as well.
+func (q *Queue) StepBack(ctx context.Context, t Turn, open bool) error {
+	here := 0
+	if open {
+		here = 1
+	}
+	_, err := q.do(ctx, t.Sale, shard.Op(lua.Yield, t.ID, q.Edge, t.Try, "", 0, 0, "", stepsBack, here))
+	return err
+}
+
 // Yield lets another edge send the order of a turn.
 func (q *Queue) Yield(ctx context.Context, t Turn) error {
 	_, err := q.do(ctx, t.Sale, shard.Op(lua.Yield, t.ID, q.Edge, t.Try))
@@ -153,6 +169,18 @@ type Place struct {
 	// Sent says that the order was sent to the shop, and Answered that the shop has answered, as
 	// far as Redis has heard.
 	Sent, Answered bool
+	// Cause is why the order left the line without being sent; empty: it did not, or was not released.
+	Cause string
+}
+
+// Refused returns the reason of a refusal for which an order was not sent; false: it has left the line for another cause,
+// or not at all.
+func (p Place) Refused() (sale.Reason, bool) {
+	switch reason := sale.Reason(p.Cause); reason {
+	case sale.CartChanged, sale.NoCart, sale.NoBuyer:
+		return reason, p.State == record.Released
+	}
+	return "", false
 }
 
 // Place asks where an order stands. The error is a reservation.ErrNotFound for one that is not
@@ -162,7 +190,7 @@ func (q *Queue) Place(ctx context.Context, sale, id string) (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
-	p := Place{State: record.State(r.Text(1)), Number: r.Number(2), Still: r.Number(5) == 1, Until: r.Time(6), Sent: r.Number(7) > 0, Answered: r.Number(7) == 2}
+	p := Place{State: record.State(r.Text(1)), Number: r.Number(2), Still: r.Number(5) == 1, Until: r.Time(6), Sent: r.Number(7) > 0, Answered: r.Number(7) == 2, Cause: r.Text(8)}
 	p.About = about(p.Number, r.Number(3), r.Number(4))
 	return p, nil
 }

@@ -28,6 +28,8 @@ type Order struct {
 	// gate's configuration; empty: an older edge has made the order, and Gate is that.
 	Gate, Server string
 	Config       string `json:",omitempty"`
+	// Reads is the print of the options that say what an order is, and empty where no lookup does.
+	Reads string `json:",omitempty"`
 	// Mode and HoldFor are those of the gate that made the order; empty: an older edge has made it. At is
 	// when it was read.
 	Mode        record.Mode   `json:",omitempty"`

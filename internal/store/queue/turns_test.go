@@ -459,6 +459,45 @@ func TestYield(t *testing.T) {
 	})
 }
 
+// An order that steps back lets those go first that came soon after it, and keeps its edge where its request
+// is open. It leaves the line once only, and its place says why.
+func TestStepBack(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		a := quiet(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), one)
+		a.line("r1", "r2", "r3", "r4")
+		a.confirm("r1")
+		a.gets("A", "r2 1")
+		turn := queue.Turn{Sale: "s", ID: "r2", Try: 1}
+		if err := a.queue.StepBack(stocktest.Soon(t), turn, true); err != nil {
+			t.Fatal(err)
+		}
+		if err := a.send("r2", 1); !errors.Is(err, queue.ErrNotYours) {
+			t.Errorf("it sends what has stepped back: %v", err)
+		}
+		a.gets("A", "r3 1")
+		if err := a.queue.StepBack(stocktest.Soon(t), queue.Turn{Sale: "s", ID: "r3", Try: 1}, false); err != nil {
+			t.Fatal(err)
+		}
+		a.gets("A", "r4 1")
+		a.mustSend("r4", 1)
+		a.confirm("r4")
+		a.gets("B") // the request of r2 is open at A
+		a.gets("A", "r2 2")
+		a.mustSend("r2", 2)
+		a.confirm("r2")
+		a.gets("B", "r3 2")
+		if err := a.queue.Cancel(stocktest.Soon(t), "s", "r3", "cart_changed"); err != nil {
+			t.Fatal(err)
+		}
+		if p, err := a.queue.Place(stocktest.Soon(t), "s", "r3"); err != nil || p.Cause != "cart_changed" || p.Sent {
+			t.Errorf("its place: %+v, %v", p, err)
+		}
+		if p, err := a.queue.Place(stocktest.Soon(t), "s", "r2"); err != nil || p.Cause != "" {
+			t.Errorf("the place of what was sold: %+v, %v", p, err)
+		}
+	})
+}
+
 // The repeat of what puts an order off comes late, when the order was sent again: it stays at the shop,
 // and was put off once.
 func TestLateAgain(t *testing.T) {

@@ -162,6 +162,8 @@ func (d *driver) queue(rt *rapid.T) model.Operation {
 		o := model.Yield{ID: id, Edge: edge, Try: try}
 		if rapid.Bool().Draw(rt, "has told that it sends") {
 			o.Packed, o.Longest, o.Margin = packed, longest, margin
+		} else {
+			o.Behind, o.Open = rapid.SampledFrom([]int64{0, 1, 3, 100}).Draw(rt, "behind"), rapid.Bool().Draw(rt, "open")
 		}
 		return o
 	case "leave":

@@ -255,11 +255,12 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 		o.Try = 0
 		return o
 	},
-	"again by another edge":   func(*twin) model.Operation { return againR("B", 3) },
-	"again too often":         func(*twin) model.Operation { return againR("A", 0) },
-	"yield":                   func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "A", Try: 1} },
-	"yield by another edge":   func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "B", Try: 1} },
-	"yield what was not sent": func(*twin) model.Operation { return unsentR("A", 1) },
+	"again by another edge":                      func(*twin) model.Operation { return againR("B", 3) },
+	"again too often":                            func(*twin) model.Operation { return againR("A", 0) },
+	"yield":                                      func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "A", Try: 1} },
+	"yield and step back":                        func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "A", Try: 1, Behind: 100, Open: true} },
+	"yield by another edge":                      func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "B", Try: 1} },
+	"yield what was not sent":                    func(*twin) model.Operation { return unsentR("A", 1) },
 	"yield what was not sent, of an earlier try": func(*twin) model.Operation { return unsentR("A", 0) },
 	"yield what was not sent by another edge":    func(*twin) model.Operation { return unsentR("B", 1) },
 	"leave":  func(*twin) model.Operation { return model.Leave{ID: "r", Cause: "why"} },

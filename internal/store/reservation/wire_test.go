@@ -102,6 +102,8 @@ func wire(op model.Operation) reservation.Operation {
 		args := []any{o.ID, o.Edge, o.Try}
 		if o.Packed != "" {
 			args = append(args, o.Packed, o.Longest, o.Margin)
+		} else if o.Behind > 0 || o.Open {
+			args = append(args, "", 0, 0, "", o.Behind, oneIf(o.Open))
 		}
 		return reservation.Operation{Name: "yield", Args: args}
 	case model.Leave:

@@ -32,14 +32,18 @@ func (o Stands) Run(s *Shard) Reply {
 	case r == nil:
 		return Reply{"not_found"}
 	case !r.waits():
-		return Reply{"ok", string(r.State), int64(0), int64(0), int64(0), int64(0), r.Deadline - s.Lead, s.sentSoFar(o.ID, r)}
+		sent, cause := s.sentSoFar(o.ID, r), ""
+		if sent == 0 && r.State == Released {
+			cause = r.Cause
+		}
+		return Reply{"ok", string(r.State), int64(0), int64(0), int64(0), int64(0), r.Deadline - s.Lead, sent, cause}
 	}
 	still := int64(0)
 	if s.Queue.Paused || s.Queue.NotBefore > s.Now() || s.Queue.Orders[o.ID].aside() {
 		still = 1
 	}
 	left, in := s.leftLately()
-	return Reply{"ok", string(Waiting), int64(slices.Index(s.Queue.Line(), o.ID) + 1), left, in, still, r.Deadline - s.Lead, int64(0)}
+	return Reply{"ok", string(Waiting), int64(slices.Index(s.Queue.Line(), o.ID) + 1), left, in, still, r.Deadline - s.Lead, int64(0), ""}
 }
 
 // sentSoFar is 0 for an order that was not sent, 1 while the shop has it, and 2 afterwards.

@@ -248,6 +248,9 @@ func (o Again) Run(s *Shard) Reply {
 type Yield struct {
 	ID, Edge, Packed     string
 	Try, Longest, Margin int64
+	// Behind: the order goes behind others, up to so much above its number. Open: its request is open there.
+	Behind int64
+	Open   bool
 }
 
 // Run lets another edge have it.
@@ -264,13 +267,21 @@ func (o Yield) Run(s *Shard) Reply {
 		return Reply{"conflict", string(Waiting)}
 	}
 	s.touch()
+	unsent := !r.waits()
 	switch {
-	case !r.waits():
+	case unsent:
 		s.beginAgain(o.ID, queued, "unsent", o.Longest, o.Margin)
 		order.Sent, order.Size = false, int64(len(o.Packed))
-	case o.Packed == "":
+	case o.Packed == "" && !o.Open:
 		order.Home = none
 	}
+	if !unsent {
+		order.Number += o.Behind
+	}
 	s.Queue.back(o.ID, order)
+	if order = s.Queue.Orders[o.ID]; o.Behind > 0 && !unsent {
+		order.Score = order.Number
+		s.Queue.Orders[o.ID] = order
+	}
 	return Reply{"ok", order.Try}
 }

@@ -32,6 +32,8 @@ type placeAnswer struct {
 	About int64 `json:"about,omitempty"`
 	// Still: no order goes to the shop now.
 	Still bool `json:"still,omitempty"`
+	// Reason is why an order was not sent, in the words of refusals; absent: none of them says it.
+	Reason string `json:"reason,omitempty"`
 }
 
 const (
@@ -47,6 +49,9 @@ func placeOf(p queue.Place) (out placeAnswer, retry int64) {
 	switch p.State {
 	case record.Held:
 		out.State = "at_shop"
+	case record.Released:
+		reason, _ := p.Refused()
+		out.Reason = string(reason)
 	case record.Waiting:
 		if p.About > 0 && !p.Still {
 			out.About = int64((p.About + time.Second - 1) / time.Second)
