@@ -221,8 +221,10 @@ func (d *driver) prune(key string, after *stocktest.Raw, tail []redis.XMessage) 
 	want := stocktest.Expected(d.model, 0).Unpaid
 	for field, text := range after.Unpaid {
 		reserved := slices.ContainsFunc(tail, func(e redis.XMessage) bool {
-			movements := e.Values["movements"].(string)
-			return strings.HasPrefix(movements, "held\t") && strings.Contains(movements, field)
+			movements := strings.Split(e.Values["movements"].(string), "\n") // a swap releases another cart first
+			return slices.ContainsFunc(movements, func(m string) bool {
+				return strings.HasPrefix(m, "held\t") && strings.Contains(m, field)
+			})
 		})
 		words := strings.Fields(text)
 		for _, time := range strings.Fields(want[field]) {
