@@ -254,7 +254,7 @@ var arrows = map[string][]string{
 	},
 	"caddymodule/operate/operator": {
 		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/gate/option/accesslist",
-		"caddymodule/gate/option/probe", "caddymodule/gate/option/ratelimit", "caddymodule/internal/request", "caddymodule/operate/adminapi",
+		"caddymodule/gate/option/probe", "caddymodule/internal/request", "caddymodule/operate/adminapi",
 		"caddymodule/shopapi", "filters/list", "internal/edge", "internal/edge/fence", "internal/edge/risk", "internal/ledger", "internal/ledger/recovery",
 		"internal/sale", "internal/store/journal", "internal/store/lists", "internal/store/queue", "internal/store/record", "internal/store/reservation",
 		"internal/store/shard", "internal/strictjson", "token",

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,9 +38,10 @@ line is wrong; 3 Caddy does not answer.`,
 }
 
 func examine(c *call) error {
-	var d, seen adminapi.Diagnosis
+	var d diagnosis
+	var seen adminapi.Diagnosis
 	if file := c.text("config"); file != "" {
-		examineConfig(&d, file, c.text("adapter"))
+		d.examineConfig(file, c.text("adapter"))
 	}
 	query := ""
 	if older := c.text("older"); older != "" {
@@ -50,22 +52,20 @@ func examine(c *call) error {
 	done()
 	if err != nil {
 		if d.Errors > 0 && !c.flag("json") { // they may be why
-			c.printDiagnosis(&d)
+			c.printDiagnosis(&d.Diagnosis)
 		}
 		return err
 	}
 	d.Add(adminapi.LevelOK, "caddy", "Caddy answers at its admin endpoint, and runs stockgate")
-	d.Findings = append(d.Findings, seen.Findings...)
-	d.Errors += seen.Errors
-	d.Warnings += seen.Warnings
+	d.add(&seen)
 	if c.flag("json") {
-		out, err := json.Marshal(d)
+		out, err := json.Marshal(d.Diagnosis)
 		if err != nil {
 			return err
 		}
 		fmt.Fprintf(c.cmd.OutOrStdout(), "%s\n", out)
 	} else {
-		c.printDiagnosis(&d)
+		c.printDiagnosis(&d.Diagnosis)
 	}
 	if d.Errors > 0 {
 		return errors.New(plural(d.Errors, "error") + " and " + plural(d.Warnings, "warning"))
@@ -92,8 +92,24 @@ func plural(n int, of string) string {
 	return fmt.Sprintf("%d %ss", n, of)
 }
 
+// diagnosis has the findings about a file and about an edge.
+type diagnosis struct {
+	adminapi.Diagnosis
+	inFile []string // the warnings about the file
+}
+
+// add takes in what an edge has found. Its warnings that the file has too are there with their lines.
+func (d *diagnosis) add(seen *adminapi.Diagnosis) {
+	for _, f := range seen.Findings {
+		known := func(text string) bool { return strings.HasSuffix(f.Text, text) }
+		if f.Level != adminapi.LevelWarning || !slices.ContainsFunc(d.inFile, known) {
+			d.Add(f.Level, f.Check, "%s", f.Text)
+		}
+	}
+}
+
 // examineConfig adapts a file, as `caddy adapt` does.
-func examineConfig(d *adminapi.Diagnosis, file, adapter string) {
+func (d *diagnosis) examineConfig(file, adapter string) {
 	_, warnings, err := adapted(file, adapter)
 	if err != nil {
 		d.Add(adminapi.LevelError, "config", "%v", err)
@@ -103,6 +119,7 @@ func examineConfig(d *adminapi.Diagnosis, file, adapter string) {
 	for _, w := range warnings {
 		if strings.HasPrefix(w.Directive, "stockgate") {
 			d.Add(adminapi.LevelWarning, "config", "%s:%d: %s", w.File, w.Line, w.Message)
+			d.inFile = append(d.inFile, w.Message)
 		}
 	}
 }

@@ -139,9 +139,6 @@ func verified(values []string) bool {
 	return len(values) > 0 && !slices.ContainsFunc(values, byClient)
 }
 
-// BuyerRisks returns warnings about a buyer that is a claim of a token.
-func (j *Judge) BuyerRisks() []string { return j.JWT.Risks(j.Buyer) }
-
 func (j *Judge) identities() (all [][]string) {
 	for _, kind := range identityKinds {
 		all = append(all, j.Identities[kind])
@@ -173,7 +170,9 @@ func (j *Judge) warnLoaded(all []*Judge) {
 	}
 	warnings := j.Bypasses()
 	if j.gate != nil {
-		warnings = append(warnings, j.gate.CartRisks(all)...)
+		if risk := j.gate.CartRisk(all); risk != "" {
+			warnings = append(warnings, risk)
+		}
 	}
 	for _, warning := range warnings {
 		j.log.Warn(warning)

@@ -48,19 +48,8 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 	if err := checkPlaces(h, gate); err != nil {
 		return nil, err
 	}
-	warnMethod(warn, &gate.Judge, matchers)
 	warnMatchers(warn, &gate.Judge, matchers)
-	warnExact(warn, &gate.Judge, matchers)
-	warnShaped(warn, gate)
-	warnCart(warn, gate, matchers)
-	warnBuyer(warn, &gate.Judge)
-	warnValues(warn, &gate.Judge)
-	warnLines(warn, &gate.Judge)
-	warnIdentityRisks(warn, trial)
-	warnOutcomes(warn, gate)
-	warnIdentities(warn, gate)
-	warnShared(warn, &gate.Judge)
-	gate.JWT.Warn(warn)
+	warnRisks(warn, trial, matchers)
 	warnGuard(warn)
 	return h.NewRoute(matchers, gate), nil
 }

@@ -1,15 +1,10 @@
 package gate
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-
-	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/filters/attempt"
 )
 
@@ -25,20 +20,17 @@ const (
 		"ask the shop with `outcome ask` and `lines`, which compares them"
 )
 
-// CartRisks returns warnings about a cart that is looked up and may not be the one that is sold. all are the
-// judges of the configuration.
-func (g *Gate) CartRisks(all []*Judge) []string {
-	if g.Lookup == nil {
-		return nil
-	}
-	risks := g.otherCarts(g.paths)
+// CartRisk returns a warning about a cart that may change between its lookup and the order; empty: there is
+// none. all are the judges of the configuration.
+func (g *Gate) CartRisk(all []*Judge) string {
 	switch {
+	case g.Lookup == nil:
 	case g.OneAtATime == nil:
-		risks = append(risks, unlockedCart)
+		return unlockedCart
 	case !g.Options.Any() && !slices.ContainsFunc(all, g.waitsFor):
-		risks = append(risks, fmt.Sprintf(uncheckedCart, g.OneAtATime.Credentials[0]))
+		return fmt.Sprintf(uncheckedCart, g.OneAtATime.Credentials[0])
 	}
-	return risks
+	return ""
 }
 
 // waitsFor reports whether requests at another judge of the server wait for the orders of their session.
@@ -48,8 +40,11 @@ func (g *Gate) waitsFor(other *Judge) bool {
 }
 
 // otherCarts returns warnings about the patterns of paths that name a cart of which the lookup does not know.
-func (g *Gate) otherCarts(patterns []string) (risks []string) {
-	for _, pattern := range patterns {
+func (g *Gate) otherCarts() (risks []string) {
+	if g.Lookup == nil {
+		return nil
+	}
+	for _, pattern := range g.around.paths {
 		if at, ok := namedSegment(pattern); ok && !g.looksUp(at) {
 			risks = append(risks, fmt.Sprintf(otherCart, pattern, at))
 		}
@@ -74,27 +69,4 @@ func (g *Gate) looksUp(segment int) bool {
 		v, err := attempt.Compile(expr)
 		return err == nil && v.Kind() == attempt.Path && v.Index() == segment
 	})
-}
-
-// patternsOf returns the patterns of the path matchers in sets.
-func patternsOf(sets caddyhttp.MatcherSets) (patterns []string) {
-	for _, set := range sets {
-		for _, m := range set {
-			if paths, ok := m.(*caddyhttp.MatchPath); ok {
-				patterns = append(patterns, *paths...)
-			}
-		}
-	}
-	return patterns
-}
-
-// warnCart warns about a lookup of another cart than the one that a gate's path names.
-func warnCart(w directive.Warner, g *Gate, matchers caddy.ModuleMap) {
-	var patterns []string
-	if g.Lookup == nil || json.Unmarshal(matchers["path"], &patterns) != nil {
-		return
-	}
-	for _, risk := range g.otherCarts(patterns) {
-		w.Warn(risk)
-	}
 }

@@ -136,15 +136,8 @@ func ReadCheckDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, er
 	if err != nil {
 		return nil, directive.WrapOption(at, err)
 	}
-	warnMethod(warn, &check.Judge, matchers)
 	warnMatchers(warn, &check.Judge, matchers)
-	warnExact(warn, &check.Judge, matchers)
-	warnBuyer(warn, &check.Judge)
-	warnValues(warn, &check.Judge)
-	warnLines(warn, &check.Judge)
-	warnIdentityRisks(warn, trial)
-	warnShared(warn, &check.Judge)
-	check.JWT.Warn(warn)
+	warnRisks(warn, trial, matchers)
 	warnGuard(warn)
 	return h.NewRoute(matchers, check), nil
 }

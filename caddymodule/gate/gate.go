@@ -134,8 +134,7 @@ type Gate struct {
 	asking     *filters.Slots // bounds the attempts that ask Redis about earlier orders
 	// refIsLookedUp: the gate has a queue, and the cart that is looked up has the ref.
 	refIsLookedUp bool
-	sharesQueue   string   // a warning, see SharesQueue
-	paths         []string // the patterns of the path matchers around the gate
+	sharesQueue   string // a warning, see SharesQueue
 	shadow        shadowed
 }
 

@@ -3,12 +3,10 @@ package gate
 import (
 	"slices"
 	"strings"
-
-	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
-// IdentityRisks returns warnings about e-mail addresses that the gate reads as something else.
-func (j *Judge) IdentityRisks() (risks []string) {
+// emailRisks returns warnings about e-mail addresses that the gate reads as something else.
+func (j *Judge) emailRisks() (risks []string) {
 	rules, err := j.app.IdentityRules()
 	if at := slices.IndexFunc(j.Buyer, namesEmail); err == nil && at >= 0 && !rules.BuyerEmail() && !j.app.NamesBuyers() {
 		risks = append(risks, "the buyer "+j.Buyer[at]+" is probably an e-mail address, and with A@x.test and a@x.test one person is two buyers: "+
@@ -28,11 +26,4 @@ func namesEmail(expr string) bool {
 	name := strings.ToLower(strings.Trim(expr, "{}"))
 	name = name[strings.LastIndexByte(name, '.')+1:]
 	return hasPlaceholder(expr) && slices.ContainsFunc([]string{"mail", "emailaddress", "email_address", "email-address"}, func(end string) bool { return strings.HasSuffix(name, end) })
-}
-
-// warnIdentityRisks warns about what IdentityRisks finds.
-func warnIdentityRisks(w directive.Warner, j *Judge) {
-	for _, risk := range j.IdentityRisks() {
-		w.Warn(risk)
-	}
 }

@@ -60,6 +60,7 @@ type Judge struct {
 	noBuyer, noQuantity silence // values that no attempt has
 	// server is the server that the handler belongs to; nil: none.
 	server  *caddyhttp.Server
+	around  around
 	routes  guard.Routes
 	guarded guard.Gate
 	// fastCounters has, for each reason, the counter of the sale that was first refused

@@ -78,8 +78,8 @@ func (l *Line) compile() (compiled attempt.LineSpec, err error) {
 	return compiled, nil
 }
 
-// LineRisks returns what is allowed and probably not meant in the gate's lines, as warnings.
-func (j *Judge) LineRisks() (risks []string) {
+// lineRisks returns what is allowed and probably not meant in the gate's lines, as warnings.
+func (j *Judge) lineRisks() (risks []string) {
 	var assumed []string
 	for i := range j.Lines {
 		l := &j.Lines[i]

@@ -84,9 +84,6 @@ func (j *Judge) provisionReader(keys []attempt.RateKey) (err error) {
 	if j.reader, err = j.newReader(keys); err != nil {
 		return err
 	}
-	for _, risk := range slices.Concat(j.LineRisks(), j.ValueRisks(), j.BuyerRisks(), j.IdentityRisks()) { // a configuration in JSON has no other warnings
-		j.log.Warn(risk)
-	}
 	return j.provisionLookup()
 }
 
@@ -143,9 +140,6 @@ func (g *Gate) provisionHolds() (err error) {
 	if err := g.provisionTimes(); err != nil {
 		return err
 	}
-	for _, risk := range g.OutcomeRisks() {
-		g.log.Warn(risk)
-	}
 	if g.InDoubt != nil {
 		g.probe, err = g.InDoubt.Compile(g.ofProbe())
 	}
@@ -186,6 +180,8 @@ func (j *Judge) openServer(ctx caddy.Context, inShadow bool) error {
 	for _, warning := range j.guarded.Warnings {
 		j.log.Warn(warning)
 	}
+	j.around = aroundIn(ctx, j.server)
+	j.logRisks()
 	return nil
 }
 
@@ -195,7 +191,6 @@ func (g *Gate) provisionServer(ctx caddy.Context) error {
 		return err
 	}
 	g.printOrder(ctx)
-	g.paths = patternsOf(matchers.Around(ctx, g.server))
 	exits, err := guard.ExitPaths(g.ExitsAs)
 	if err != nil {
 		return err
@@ -258,8 +253,8 @@ const (
 // maxAnswer is how many bytes of an answer of the shop are read.
 func (g *Gate) maxAnswer() int { return cmp.Or(int(g.MaxAnswer), outcome.DefaultMaxBody) }
 
-// OutcomeRisks returns warnings about rules that probably take an answer of the shop for its contrary.
-func (g *Gate) OutcomeRisks() []string {
+// outcomeRisks returns warnings about rules that probably take an answer of the shop for its contrary.
+func (g *Gate) outcomeRisks() []string {
 	risks := outcome.Risks(g.Rules, g.Answers)
 	if g.Lookup != nil && (g.Outcome == "" || g.Outcome == "response") {
 		risks = append(risks, responseToCart)

@@ -8,9 +8,9 @@ import (
 	"github.com/stockgate/stockgate/filters/attempt"
 )
 
-// ValueRisks returns warnings about values that are probably misspelt: a buyer that is the same for everyone,
+// valueRisks returns warnings about values that are probably misspelt: a buyer that is the same for everyone,
 // headers that no request has, and placeholders that nothing sets.
-func (j *Judge) ValueRisks() (risks []string) {
+func (j *Judge) valueRisks() (risks []string) {
 	constant := len(j.Buyer) > 0 && !slices.ContainsFunc(j.Buyer, hasPlaceholder)
 	if constant {
 		risks = append(risks, constantBuyer(j.Buyer[0]))

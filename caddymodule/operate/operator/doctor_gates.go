@@ -12,7 +12,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/fast"
 	"github.com/stockgate/stockgate/caddymodule/gate"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
@@ -60,23 +59,11 @@ func (d *doctor) gate(g *gate.Judge, plan *fast.RoutePlan, all []*gate.Judge) {
 	if reads := g.LacksAuthentication(); reads != "" {
 		d.Add(adminapi.LevelWarning, "buyer", "%s reads %s, which is always empty, because no authentication comes before the gate: add one there, such as basic_auth, or read the buyer elsewhere", name, reads)
 	}
-	for _, risk := range g.LineRisks() {
-		d.Add(adminapi.LevelWarning, "lines", "%s: %s", name, risk)
-	}
-	for _, risk := range g.ValueRisks() {
-		d.Add(adminapi.LevelWarning, "values", "%s: %s", name, risk)
-	}
-	for _, risk := range g.BuyerRisks() {
-		d.Add(adminapi.LevelWarning, "buyer", "%s: %s", name, risk)
-	}
-	for _, risk := range g.IdentityRisks() {
-		d.Add(adminapi.LevelWarning, "identities", "%s: %s", name, risk)
+	for _, risk := range g.Risks() {
+		d.Add(adminapi.LevelWarning, risk.About, "%s: %s", name, risk.Text)
 	}
 	if sells := g.Gate(); sells != nil {
-		for _, risk := range sells.OutcomeRisks() {
-			d.Add(adminapi.LevelWarning, "outcome", "%s: %s", name, risk)
-		}
-		for _, risk := range sells.CartRisks(all) {
+		if risk := sells.CartRisk(all); risk != "" {
 			d.Add(adminapi.LevelWarning, "lookup", "%s: %s", name, risk)
 		}
 	}
@@ -96,9 +83,6 @@ func (d *doctor) gate(g *gate.Judge, plan *fast.RoutePlan, all []*gate.Judge) {
 		if sells.Outcome == "backend" && !d.app.IsSettled() {
 			d.Add(adminapi.LevelWarning, "outcome", "%s leaves it to the shop to confirm what it holds, and this edge has neither stockgate_api nor stockgate_resolve: unless another edge has, no order is ever confirmed, and each hold expires; add `stockgate_api`", name)
 		}
-	}
-	if !d.app.CountsRatesApart() && slices.ContainsFunc(g.Rates, ratelimit.Rate.Grows) {
-		d.Add(adminapi.LevelWarning, "rate_redis", "%s has a shared rate with keys that clients choose, and each takes 200 bytes of the redis that holds the stock: give the rates a redis of their own with `rate_redis`", name)
 	}
 	if g.FastRefusals == nil {
 		return

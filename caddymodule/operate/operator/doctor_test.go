@@ -279,12 +279,23 @@ func TestDoctorFindsWhatIsWrongWithGates(t *testing.T) {
 	p.Doctor().Finds("warning fast_refusals has none on this server, because it expects header names with underscores or dots")
 	for rate, want := range map[string][]string{
 		"rate all 9 1s shared\n":         nil,
-		"rate {client_ip} 9 1s shared\n": {"warning config a shared rate has keys that clients choose", "warning rate_redis the gate without a name has a shared rate with keys that clients choose"},
+		"rate {client_ip} 9 1s shared\n": {"warning config a shared rate has keys that clients choose"},
 	} {
 		p.Change("", "", "stockgate_guard\n"+fmt.Sprintf(gate, rate))
 		p.Doctor().Finds(want...)
 		p.Change("rate_redis "+p.Server.Addr(), "", "stockgate_guard\n"+fmt.Sprintf(gate, rate))
 		p.Doctor().Finds()
+	}
+	p.Change("", "", "stockgate_guard\n@order {\nmethod POST\npath /order\n}\nstockgate @order main {\nbuyer {header.X-User}\nidentity phone {json.phone}\nline {json.sku}\n}\nrespond 201\n")
+	p.Doctor().Finds("warning config the buyer is taken from", "warning config no identity of this gate is verified (phone)")
+	// without the file, as where the configuration is JSON
+	for _, risk := range []string{"buyer          the gate main: the buyer is taken from", "identities     the gate main: no identity of this gate is verified (phone)"} {
+		if out := p.Run("doctor").Out; !strings.Contains(out, "warning  "+risk) {
+			t.Errorf("the doctor does not say %q:\n%s", risk, out)
+		}
+		if _, text, _ := strings.Cut(risk, ": "); !strings.Contains(p.Read("log"), `"msg":"`+text) {
+			t.Errorf("the log does not say %q", text)
+		}
 	}
 	p.Change("", "", "respond 200\n")
 	p.Doctor().Finds("warning gate the configuration has no gate")

@@ -86,22 +86,19 @@ func (c *Config) readPrefix(d *caddyfile.Dispenser, usage string) error {
 	return nil
 }
 
-// Warn warns about keys that an attacker on the network path can replace.
-func (cs Configs) Warn(w directive.Warner) {
+// KeyRisks returns warnings about keys that an attacker on the network path can replace.
+func (cs Configs) KeyRisks() (risks []string) {
 	for _, c := range cs {
-		c.warn(w)
+		u, err := url.Parse(c.JWKS)
+		if err == nil && u.Scheme == "http" && !staysHere(u.Hostname()) {
+			risks = append(risks, "the keys of jwt are fetched from "+u.Redacted()+" without TLS: an attacker on the network path can sign in as any buyer: write https://")
+		}
 	}
+	return risks
 }
 
-func (c *Config) warn(w directive.Warner) {
-	u, err := url.Parse(c.JWKS)
-	if err != nil || u.Scheme != "http" {
-		return
-	}
-	host := u.Hostname()
+// staysHere reports whether a host is probably this machine.
+func staysHere(host string) bool {
 	address, err := netip.ParseAddr(host)
-	if host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.ContainsAny(host, "{}") || err == nil && address.IsLoopback() {
-		return
-	}
-	w.Warn("the keys of jwt are fetched from " + u.Redacted() + " without TLS: an attacker on the network path can sign in as any buyer: write https://")
+	return host == "localhost" || strings.HasSuffix(host, ".localhost") || strings.ContainsAny(host, "{}") || err == nil && address.IsLoopback()
 }
