@@ -30,7 +30,7 @@ func newNumberShop(t *testing.T, answers map[string]struct{ encoding, body, stat
 		if a.encoding != "" {
 			w.Header().Set("Content-Encoding", a.encoding)
 		}
-		if r.Header.Get("Accept-Encoding") != "identity" {
+		if answers != nil && r.Header.Get("Accept-Encoding") != "identity" { // the gate reads the answer
 			t.Error("the shop may answer in any encoding")
 		}
 		_, _ = io.WriteString(w, a.body)
@@ -91,6 +91,46 @@ func TestAskByAnswer(t *testing.T) {
 	}
 	if len(s.Logged("outcome ask names the order by {answer.…}: where the shop's answer lacks it, or never comes, the order is in doubt until an operator resolves it; add `in_doubt probe` with a URL that has {ref}")) != 1 {
 		t.Error("no warning names the orders that are never asked about")
+	}
+}
+
+// The question names the order by a claim of the buyer's token, also in a gate without lookup, and where the order
+// has waited without its request.
+func TestAskByClaim(t *testing.T) {
+	l, shop := sitetest.NewLogin(t), newNumberShop(t, nil)
+	s := sitetest.OpenCaddyfile(t, `stockgate_guard
+	stockgate_status
+	stockgate /api/order main {
+		jwt `+l.KeysURL()+` {
+			issuer login
+			audience shop
+		}
+		buyer {jwt.sub}
+		line  {json.sku}
+		ref   {header.X-Order}
+		outcome ask GET `+shop.URL+`/orders/{jwt.sub}
+		confirm 204
+		release 404
+		queue {
+			pace 1 1s
+			at_once 1
+			wait 5m
+		}
+	}
+	reverse_proxy `+shop.Listener.Addr().String())
+	s.Send(sitetest.NewOrder("X-Order", "o1", "Authorization", "Bearer "+l.TokenOf("u1", time.Hour))).Is(t, 200, "")
+	later := sitetest.NewOrder("X-Order", "o2", "Authorization", "Bearer "+l.TokenOf("u2", time.Hour), "Prefer", "respond-async")
+	at := s.Send(later)
+	at.Is(t, 202, "")
+	endsAs(s, at.Header.Get("Location"), "200 ")
+	s.Eventually("two orders are sold", func() (string, bool) {
+		stock := s.StockOf("plain")
+		return stock, stock == "100 98 0 0 2"
+	})
+	shop.mu.Lock()
+	defer shop.mu.Unlock()
+	if !slices.Equal(shop.asked, []string{"u1", "u2"}) {
+		t.Errorf("the shop was asked about %v", shop.asked)
 	}
 }
 

@@ -157,9 +157,7 @@ func (j *Judge) env(r *http.Request, p *purchase) attempt.Env {
 		ip := env.ClientIP
 		env.Claims = func(token string) (claims []byte, no *sale.Refusal) {
 			claims, no = j.claims(r, p, ip, token)
-			if j.lookup != nil {
-				p.claims = claims
-			}
+			p.claims = claims
 			return claims, no
 		}
 	}

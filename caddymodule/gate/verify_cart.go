@@ -66,7 +66,12 @@ func (j *Judge) lookupFor(p *purchase) *inquiry.Inquiry {
 }
 
 // verifies reports whether orders that wait are looked at once more before they are sent.
-func (g *Gate) verifies() bool { return g.lookup != nil || g.takesTurns() }
+func (g *Gate) verifies() bool { return g.lookup != nil || g.takesTurns() || g.asksClaims() }
+
+// asksClaims reports whether `outcome ask` names an order by a claim of the buyer's token.
+func (g *Gate) asksClaims() bool {
+	return slices.ContainsFunc(g.ask.Names(), func(name string) bool { return strings.HasPrefix(name, "jwt.") })
+}
 
 // verify takes the turn of an order's session and looks its cart up. It returns nil if the cart is what stock
 // is held for, and p then has the turn. then is the attempt for which it is held.
@@ -147,10 +152,10 @@ func (g *Gate) verifyStored(r *http.Request, p *purchase, t queue.Turn, o *queue
 	return false
 }
 
-// readStored reads the request of an order before its cart is looked up. what says what the gate cannot read as it
+// readStored reads the request of an order before its cart is looked up, or asked about by a claim. what says what the gate cannot read as it
 // did when stock was held for the order.
 func (g *Gate) readStored(r *http.Request, p *purchase) (no *sale.Refusal, what string) {
-	if g.lookup == nil {
+	if g.lookup == nil && !g.asksClaims() {
 		return nil, ""
 	}
 	no, err := g.inScope(r, p)
