@@ -3,11 +3,11 @@ package edgeruntime
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/internal/store/child"
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
@@ -35,7 +35,7 @@ func openStore(a *StoreOptions, log *zap.Logger, o *shard.Options) (*storeServer
 		return nil, nil
 	}
 	v, loaded, err := storeServers.LoadOrNew(a.Dir, func() (caddy.Destructor, error) {
-		s, err := child.Open(child.Options{Dir: a.Dir, Program: a.Program, Memory: a.Memory, Log: log})
+		s, err := child.Open(child.Options{Dir: a.Dir, Program: a.Program, Memory: a.Memory, LookEvery: timing.CheckRedis.Now(), Log: log})
 		return &storeServer{s}, err
 	})
 	if err != nil {
@@ -79,18 +79,22 @@ func (s *storeServer) release() error {
 
 func (s *storeServer) Destruct() error { return s.Close() }
 
-// StoreStatus is what a store does.
-type StoreStatus = child.Status
+// StoreStatus is what a store does, and StoreSyncs how fast its disk is.
+type (
+	StoreStatus = child.Status
+	StoreSyncs  = child.Syncs
+)
 
-// OwnServer is what the server of `store` does; false: there is none.
-func (d *Runtime) OwnServer() (StoreStatus, bool) {
+// OwnServer is what the server of `store` does; nil: there is none.
+func (d *Runtime) OwnServer() *StoreStatus {
 	if d.store == nil {
-		return StoreStatus{}, false
+		return nil
 	}
-	return d.store.Status(), true
+	s := d.store.Status()
+	return &s
 }
 
 // SyncTimes measures n times how long the disk of `store` takes to sync a record.
-func (d *Runtime) SyncTimes(ctx context.Context, n int) ([]time.Duration, error) {
+func (d *Runtime) SyncTimes(ctx context.Context, n int) (StoreSyncs, error) {
 	return d.store.SyncTimes(ctx, n)
 }

@@ -3,7 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
-	"slices"
+	"fmt"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -19,48 +19,79 @@ const (
 	syncSlow = 50 * time.Millisecond
 	// diskLow is so little that a store may stop within a sale.
 	diskLow = 1 << 30
+	// diskSoon is so soon that the disk may be full before an operator looks again.
+	diskSoon = 24 * time.Hour
 )
 
 // store examines the server of `store`.
 func (d *doctor) store() {
-	s, ok := d.runtime.OwnServer()
-	if !ok {
+	s := d.runtime.OwnServer()
+	if s == nil {
 		return
 	}
 	judgeStore(&d.Diagnosis, s)
+	judgeDisk(&d.Diagnosis, s)
 	ctx, cancel := d.call()
 	defer cancel()
 	d.judgeSyncs(d.runtime.SyncTimes(ctx, syncs))
 }
 
-func judgeStore(d *adminapi.Diagnosis, s edgeruntime.StoreStatus) {
+// judgeStore adds which server runs, and what has become of earlier ones.
+func judgeStore(d *adminapi.Diagnosis, s *edgeruntime.StoreStatus) {
 	switch {
 	case s.PID == 0:
-		d.Add(adminapi.LevelError, "store", "the redis-server of %s does not run, and is started again: see what Caddy's log says of its end", s.Dir)
+		d.Add(adminapi.LevelError, "store", "the redis-server of %s does not run, and is started again: %s", s.Dir, cmp.Or(s.Why, "Caddy's log says why it ended"))
 	case s.Restarts > 0:
-		d.Add(adminapi.LevelWarning, "store", "%s runs as process %d in %s, and has ended %d times since Caddy started: see Caddy's log", s.Version, s.PID, s.Dir, s.Restarts)
+		d.Add(adminapi.LevelWarning, "store", "%s runs as process %d in %s, and has ended %d times since Caddy started, the last time with: %s", s.Version, s.PID, s.Dir, s.Restarts, s.Why)
 	default:
 		d.Add(adminapi.LevelOK, "store", "%s runs as process %d in %s", s.Version, s.PID, s.Dir)
 	}
-	left := humanize.IBytes(uint64(s.Free)) + " left on the disk of " + s.Dir
-	if s.Free < diskLow {
-		d.Add(adminapi.LevelWarning, "disk", "%s: when it is full nothing is sold; make room", left)
-	} else {
-		d.Add(adminapi.LevelOK, "disk", "%s", left)
+	if s.Cut > 0 {
+		d.Add(adminapi.LevelWarning, "store", "%s bytes at the end of the append-only file were no whole record, and were cut off when the server read it: after a crash that is a write to which no answer was given; "+
+			"if nothing has crashed, the disk has lost bytes: compare the sales with the shop", humanize.Comma(s.Cut))
 	}
+	rewriting := ""
+	if s.Rewriting {
+		rewriting = "; the append-only file is being rewritten, which makes it smaller and slows the disk down"
+	}
+	d.Add(adminapi.LevelOK, "files", "the files of the store have %s%s", humanize.IBytes(uint64(s.Files)), rewriting)
+}
+
+// judgeDisk adds what is left on the disk, and for how long.
+func judgeDisk(d *adminapi.Diagnosis, s *edgeruntime.StoreStatus) {
+	level, advice := adminapi.LevelOK, ""
+	lasts, growing := s.Lasts()
+	if s.Free < diskLow || growing && lasts < diskSoon {
+		level, advice = adminapi.LevelWarning, ": when it is full nothing is sold; make room"
+	}
+	d.Add(level, "disk", "%s left on the disk of %s, %s%s", humanize.IBytes(uint64(s.Free)), s.Dir, forHowLong(s), advice)
+}
+
+// forHowLong says how long the disk lasts.
+func forHowLong(s *edgeruntime.StoreStatus) string {
+	lasts, growing := s.Lasts()
+	switch {
+	case growing && lasts < 10*time.Hour:
+		return fmt.Sprintf("for %.1f hours at the present pace", lasts.Hours())
+	case growing && lasts < 10*365*24*time.Hour:
+		return fmt.Sprintf("for %s hours at the present pace", humanize.Comma(int64(lasts.Hours())))
+	case growing:
+		return "for more than 10 years at the present pace"
+	case s.Pace < 0:
+		return "for how long is not known yet: that takes a minute"
+	}
+	return "and the files do not grow at present"
 }
 
 // judgeSyncs adds how fast the disk is: each order waits for two syncs, which orders at the same time share.
-func (d *doctor) judgeSyncs(times []time.Duration, err error) {
-	if err != nil || len(times) == 0 {
+func (d *doctor) judgeSyncs(s edgeruntime.StoreSyncs, err error) {
+	if err != nil || s.Count == 0 {
 		d.Add(adminapi.LevelError, "sync", "the disk of the store cannot be written: %v", cmp.Or(err, context.DeadlineExceeded))
 		return
 	}
-	slices.Sort(times)
-	median, late := times[len(times)/2], times[len(times)*99/100]
 	level, advice := adminapi.LevelOK, ""
-	if late > syncSlow {
+	if s.Late > syncSlow {
 		level, advice = adminapi.LevelWarning, ": attempts may time out in a rush; use a disk that syncs faster"
 	}
-	d.Add(level, "sync", "the disk of the store syncs a record in %v, 99 of 100 within %v%s", median.Round(10*time.Microsecond), late.Round(10*time.Microsecond), advice)
+	d.Add(level, "sync", "the disk of the store syncs a record in %v, 99 of 100 within %v%s", s.Median.Round(10*time.Microsecond), s.Late.Round(10*time.Microsecond), advice)
 }

@@ -9,8 +9,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
-	"time"
 
 	"github.com/dustin/go-humanize"
 	"go.uber.org/zap"
@@ -28,6 +28,9 @@ func (s *Server) serve(ctx context.Context) error {
 		return err
 	}
 	defer lock.Close()
+	if err := verify(s.dir); err != nil {
+		return err
+	}
 	s.mu.Lock()
 	memory := s.memory
 	s.mu.Unlock()
@@ -45,21 +48,23 @@ func (s *Server) serve(ctx context.Context) error {
 	cmd.WaitDelay = endsWithin
 	cmd.Cancel = func() error { return end(cmd.Process) }
 	ownGroup(cmd)
+	before, _ := newest(s.dir)
 	if err := cmd.Start(); err != nil {
 		to.Close()
 		return fmt.Errorf("it cannot be started: %w", err)
 	}
 	to.Close()
 	lock.Close()
-	return s.attend(ctx, cmd, said)
+	return s.attend(ctx, cmd, said, before)
 }
 
-// attend waits until the process has ended, and says why, with the last that it said.
-func (s *Server) attend(ctx context.Context, cmd *exec.Cmd, said io.Reader) error {
+// attend waits until the process has ended, and says why, with the last that it said. before is the file to which it
+// appends, as it was when the process started.
+func (s *Server) attend(ctx context.Context, cmd *exec.Cmd, said io.Reader, before increment) error {
 	s.runs(cmd.Process.Pid)
 	defer s.runs(0)
 	log := make(chan []string, 1)
-	go func() { log <- s.listen(said) }()
+	go func() { log <- s.listen(said, before) }()
 	living, died := context.WithCancel(ctx)
 	answers := make(chan struct{})
 	go func() {
@@ -74,17 +79,32 @@ func (s *Server) attend(ctx context.Context, cmd *exec.Cmd, said io.Reader) erro
 	if ctx.Err() != nil {
 		if errors.Is(err, exec.ErrWaitDelay) || cmd.ProcessState.ExitCode() < 0 {
 			s.log.Error("the redis-server of the store did not end in time, and was killed: nothing that it acknowledged is lost", zap.Error(err))
+		} else if last, ok := newest(s.dir); ok { // it has synced all of its file
+			s.noteSynced(last)
 		}
 		return nil
 	}
 	free, _ := diskFree(s.dir)
-	return fmt.Errorf("%v, with %s left on the disk; it said: %s", cmd.ProcessState, humanize.IBytes(uint64(free)), strings.Join(lines, " | "))
+	all := strings.Join(lines, " | ")
+	return fmt.Errorf("%v, with %s left on the disk%s; it said: %s", cmd.ProcessState, humanize.IBytes(uint64(free)), advice(all), all)
+}
+
+// fullDisk is what a server says when its file cannot grow.
+var fullDisk = regexp.MustCompile(`Short write while writing to the AOF|No space left on device|File too large|quota exceeded`)
+
+// advice says what to do about the end of a server, by what it said.
+func advice(said string) string {
+	if fullDisk.MatchString(said) {
+		return ": its file cannot grow: make room on the disk, and it goes on by itself; nothing that it acknowledged is lost"
+	}
+	return ""
 }
 
 func (s *Server) runs(pid int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pid = pid
+	s.watched.up = false
 }
 
 // awaitAnswer returns when the process answers, or ctx has ended.
@@ -99,13 +119,21 @@ func (s *Server) awaitAnswer(ctx context.Context) {
 	}
 	s.log.Info("the redis-server of the store runs", zap.Int("pid", s.Status().PID), zap.Stringer("version", s.program))
 	s.begin()
+	select {
+	case s.answered <- struct{}{}:
+	default:
+	}
 }
 
-// listen reads what the server logs, and returns the last of it. Its own warnings are logged.
-func (s *Server) listen(said io.Reader) (last []string) {
+// listen reads what the server logs, and returns the last of it. Its own warnings are logged. before is the file to
+// which it appends, as it was when the server started.
+func (s *Server) listen(said io.Reader, before increment) (last []string) {
 	lines := bufio.NewScanner(said)
 	for lines.Scan() {
 		line := lines.Text()
+		if at, ok := cutAt(line); ok {
+			s.wasCut(before, at)
+		}
 		if _, text, ok := strings.Cut(line, " # WARNING "); ok {
 			s.log.Warn("redis-server: " + text)
 		} else {
@@ -143,27 +171,4 @@ func (s *Server) lockServer(ctx context.Context) (*os.File, error) {
 		}
 	}
 	return f, nil
-}
-
-// SyncTimes measures how long the disk of the directory takes to write and sync a small record, as the server
-// does for each order. The times come in the order of their measurement.
-func (s *Server) SyncTimes(ctx context.Context, n int) ([]time.Duration, error) {
-	f, err := os.CreateTemp(s.dir, "sync-*")
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	times := make([]time.Duration, 0, n)
-	for record := make([]byte, 512); len(times) < n && ctx.Err() == nil; {
-		began := time.Now()
-		if _, err := f.Write(record); err != nil {
-			return nil, err
-		}
-		if err := f.Sync(); err != nil {
-			return nil, err
-		}
-		times = append(times, time.Since(began))
-	}
-	return times, nil
 }

@@ -1,6 +1,7 @@
 package child
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net"
@@ -28,6 +29,8 @@ const (
 	askEvery = 20 * time.Millisecond
 	// steady is how long a server runs until its earlier ends do not count any more.
 	steady = time.Minute
+	// lookEvery is the default of Options.LookEvery.
+	lookEvery = 5 * time.Second
 	// longestPause is between the end of a server that ends again and again and its next start.
 	longestPause = 10 * time.Second
 )
@@ -41,7 +44,9 @@ type Options struct {
 	Program string
 	// Memory is the server's maxmemory in bytes. Default: [DefaultMemory].
 	Memory int64
-	Log    *zap.Logger
+	// LookEvery is how often the server is asked how it is. Default: 5s.
+	LookEvery time.Duration
+	Log       *zap.Logger
 }
 
 // Server is the redis-server of a directory, which is started again when it ends. Its methods are safe
@@ -57,20 +62,23 @@ type Server struct {
 	ended    chan struct{}
 	begun    chan struct{} // closed once the first process answers, or has ended
 	begin    func()
+	answered chan struct{} // a process has begun to answer
+	looking  sync.WaitGroup
 
 	mu       sync.Mutex
 	memory   int64
 	pid      int // 0: none runs
 	restarts int
+	why      string // the last one ended; empty: none has
+	cut      int64  // bytes that servers have cut off when they read the file
+	watched  watched
 }
 
 // Open takes the directory and starts its server. An error says why that can never work as it is; a server
 // that ends is logged, and started again. Open waits until the server answers, and not longer than ten seconds. Close
 // must be called.
 func Open(o Options) (*Server, error) {
-	if o.Memory == 0 {
-		o.Memory = DefaultMemory
-	}
+	o.Memory, o.LookEvery = cmp.Or(o.Memory, DefaultMemory), cmp.Or(o.LookEvery, lookEvery)
 	p, err := find(o.Program)
 	if err != nil {
 		return nil, err
@@ -84,7 +92,7 @@ func Open(o Options) (*Server, error) {
 	}
 	s := &Server{
 		dir: o.Dir, program: p, lock: lock, log: o.Log.With(zap.String("store", o.Dir)), memory: o.Memory,
-		ended: make(chan struct{}), begun: make(chan struct{}),
+		ended: make(chan struct{}), begun: make(chan struct{}), answered: make(chan struct{}, 1),
 	}
 	s.begin = sync.OnceFunc(func() { close(s.begun) })
 	if err := s.ready(); err != nil {
@@ -94,6 +102,7 @@ func Open(o Options) (*Server, error) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop = stop
 	go s.run(ctx)
+	s.looking.Go(func() { s.watch(ctx, o.LookEvery) })
 	late := time.NewTimer(startsWithin)
 	defer late.Stop()
 	select {
@@ -163,30 +172,11 @@ func (s *Server) Change(memory int64) error {
 	return nil
 }
 
-// Status is what a server does.
-type Status struct {
-	Dir string
-	// Program is a path, Version such as redis 7.0.15.
-	Program, Version string
-	PID              int // 0: none runs
-	// Restarts is how often it ended by itself, and was started again.
-	Restarts int
-	// Free are the bytes that are left on the disk of Dir.
-	Free int64
-}
-
-// Status returns what the server does now.
-func (s *Server) Status() Status {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	free, _ := diskFree(s.dir)
-	return Status{Dir: s.dir, Program: s.program.path, Version: s.program.String(), PID: s.pid, Restarts: s.restarts, Free: free}
-}
-
 // Close ends the server, after everything that uses it, and gives up the directory.
 func (s *Server) Close() error {
 	s.stop()
 	<-s.ended
+	s.looking.Wait()
 	err := s.keeper.Close()
 	if e := s.lock.Close(); err == nil {
 		err = e
@@ -210,6 +200,7 @@ func (s *Server) run(ctx context.Context) {
 		}
 		s.mu.Lock()
 		s.restarts++
+		s.why = err.Error()
 		s.mu.Unlock()
 		s.log.Error("the redis-server of the store has ended: attempts are unavailable until it runs again", zap.Error(err), zap.Duration("starts_in", pause))
 		s.begin()

@@ -37,3 +37,29 @@ func (s *Client) EndFences(ctx context.Context) error {
 	}
 	return nil
 }
+
+// AppendOnlyFile is what a server says of its append-only file.
+type AppendOnlyFile struct {
+	Size int64 // bytes
+	Base int64 // what Size was when the server last read or rewrote the file
+	// Rewriting says that the server is making the file smaller. Loading says that it reads the file, and answers
+	// nothing else yet.
+	Rewriting, Loading bool
+}
+
+// AppendOnlyFile asks the server about its append-only file.
+func (s *Client) AppendOnlyFile(ctx context.Context) (AppendOnlyFile, error) {
+	text, err := s.Redis.Info(ctx, "persistence").Result()
+	if err != nil {
+		return AppendOnlyFile{}, Explain(err)
+	}
+	info := infoFields(text)
+	number := func(name string) int64 {
+		n, _ := strconv.ParseInt(info[name], 10, 64)
+		return n
+	}
+	return AppendOnlyFile{
+		Size: number("aof_current_size"), Base: number("aof_base_size"),
+		Rewriting: info["aof_rewrite_in_progress"] == "1", Loading: info["loading"] == "1",
+	}, nil
+}
