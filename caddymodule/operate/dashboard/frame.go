@@ -25,6 +25,7 @@ type frame struct {
 	Sales    []saleSummary `json:"sales"`
 	Sale     *saleFrame    `json:"sale,omitempty"`
 	Redis    []redisState  `json:"redis"`
+	Store    *storeFrame   `json:"store,omitempty"` // nil: Redis is not run by this process
 	Alarms   []alarm       `json:"alarms"`
 	Journal  journalFrame  `json:"journal"`
 	Attempts attemptFrame  `json:"attempts"`
@@ -150,6 +151,7 @@ func (c *collector) compose(id string) *frame {
 	if err := c.runtime.Ready(); err != nil {
 		f.Edge.Ready, f.Edge.Why = false, err.Error()
 	}
+	f.Store = storeOf(c.runtime.OwnServer())
 	s, l := c.find(id)
 	f.Edge.Silent = len(c.runtime.Silent())
 	c.mu.Lock()

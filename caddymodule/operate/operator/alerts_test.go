@@ -271,6 +271,9 @@ func firingOfSeveral(healthy metrics) (tests []any, made []string) {
 		after metrics
 	}{
 		{"StockgateNotReady", edge("a", map[string]float64{"stockgate_ready": 0}).and(edge("b", nil))},
+		{"StockgateStoreDown", edge("a", map[string]float64{"stockgate_ready": 0, "stockgate_store_up": 0}).and(edge("b", nil))},
+		{"StockgateStoreDisk", edge("a", map[string]float64{"stockgate_store_up": 1, "stockgate_store_disk_free_bytes": 1 << 29})},
+		{"StockgateStoreDisk", edge("a", map[string]float64{"stockgate_store_up": 1, "stockgate_store_disk_free_bytes": 1 << 40, "stockgate_store_disk_lasts_seconds": 7200})},
 		{"StockgateMissing", edge("a", down, "stockgate_").and(edge("b", down, "stockgate_"))},
 		{"StockgateDown", edge("a", down, "stockgate_").and(edge("b", up))},
 		{"StockgateSilent", edge("a", up, "stockgate_").and(edge("b", up))},
@@ -284,6 +287,7 @@ func firingOfSeveral(healthy metrics) (tests []any, made []string) {
 		"all edges are away: one alert": {all, edge("a", down, "stockgate_").and(edge("b", down, "stockgate_"))},
 		"the series of all edges end":   {all, gone},
 		"an edge is down, and silent":   {all, edge("a", down, "stockgate_").and(edge("b", map[string]float64{"up": 1, "stockgate_silent_edges": 1}))},
+		"a full store ends its server": {edge("a", up), edge("a", map[string]float64{"stockgate_ready": 0, "stockgate_store_up": 0, "stockgate_store_disk_free_bytes": 0, "stockgate_store_disk_lasts_seconds": 0})},
 	} {
 		tests = append(tests, pages(name, c.before, c.after, 1))
 	}
@@ -293,6 +297,7 @@ func firingOfSeveral(healthy metrics) (tests []any, made []string) {
 		"another program does not run":  {all.and(metrics{values: map[string]float64{`up{job="shop",instance="c"}`: 1}}), all.and(metrics{values: map[string]float64{`up{job="shop",instance="c"}`: 0}})},
 		"a sale that one edge lacks":    {all, edge("a", up).and(edge("b", up, "stockgate_sale"))},
 		"the edges go on as they began": {all, all},
+		"a store with room":             {edge("a", up), edge("a", map[string]float64{"stockgate_store_up": 1, "stockgate_store_restarts_total": 1, "stockgate_store_disk_free_bytes": 1 << 40, "stockgate_store_disk_lasts_seconds": 1e6})},
 	} {
 		tests = append(tests, pages(name, c.before, c.after, 0))
 	}

@@ -17,10 +17,6 @@ const (
 	syncs = 50
 	// syncSlow is a time of a sync at which one order alone takes a tenth of the usual timeout.
 	syncSlow = 50 * time.Millisecond
-	// diskLow is so little that a store may stop within a sale.
-	diskLow = 1 << 30
-	// diskSoon is so soon that the disk may be full before an operator looks again.
-	diskSoon = 24 * time.Hour
 )
 
 // store examines the server of `store`.
@@ -60,8 +56,7 @@ func judgeStore(d *adminapi.Diagnosis, s *edgeruntime.StoreStatus) {
 // judgeDisk adds what is left on the disk, and for how long.
 func judgeDisk(d *adminapi.Diagnosis, s *edgeruntime.StoreStatus) {
 	level, advice := adminapi.LevelOK, ""
-	lasts, growing := s.Lasts()
-	if s.Free < diskLow || growing && lasts < diskSoon {
+	if s.IsShort() {
 		level, advice = adminapi.LevelWarning, ": when it is full nothing is sold; make room"
 	}
 	d.Add(level, "disk", "%s left on the disk of %s, %s%s", humanize.IBytes(uint64(s.Free)), s.Dir, forHowLong(s), advice)

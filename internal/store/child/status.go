@@ -2,6 +2,13 @@ package child
 
 import "time"
 
+const (
+	// diskLow is so little that a store may stop within a sale.
+	diskLow = 1 << 30
+	// diskSoon is so soon that the disk may be full before an operator looks again.
+	diskSoon = 24 * time.Hour
+)
+
 // Status is what a server does. What costs a question is as old as Options.LookEvery at most.
 type Status struct {
 	Dir string
@@ -34,6 +41,12 @@ func (s *Status) Lasts() (time.Duration, bool) {
 	}
 	const longest = 100 * 365 * 24 * time.Hour
 	return time.Duration(min(float64(s.Free)/s.Pace, longest.Seconds()) * float64(time.Second)), true
+}
+
+// IsShort reports whether the disk may be full within a sale or a day.
+func (s *Status) IsShort() bool {
+	lasts, growing := s.Lasts()
+	return s.Free < diskLow || growing && lasts < diskSoon
 }
 
 // Status returns what the server does now.

@@ -39,6 +39,13 @@ export const share = (part) => {
   return `${Math.min(percent === 100 ? 100 : 99.99, Number(percent.toFixed(digits)))} %`
 }
 
+// bytes is a size in the largest unit of which there is one.
+export const bytes = (n) => {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB']
+  const i = n < 1 ? 0 : Math.min(units.length - 1, Math.floor(Math.log2(n) / 10))
+  return `${measure(n / 1024 ** i)} ${units[i]}`
+}
+
 // span is a length of time, in two units at most.
 export const span = (ms) => {
   // rounded before it is split: the smaller unit never reaches a whole larger one

@@ -1,7 +1,7 @@
 import { askMany, askOne, askStatus } from './acts.js'
 import { Chart } from './charts.js'
 import { by, make, refill, say, table } from './dom.js'
-import { clock, count, measure, moment, share, span, tellIn, zone } from './format.js'
+import { bytes, clock, count, measure, moment, share, span, tellIn, zone } from './format.js'
 import { find, show } from './items.js'
 import { Points } from './points.js'
 import { Steps } from './steps.js'
@@ -127,12 +127,13 @@ const head = (s) => {
 }
 
 const vitals = () => {
-  const { edge, redis, journal } = frame
+  const { edge, redis, journal, store } = frame
   const list = [[edge.edges > 0 ? texts.edges(edge.edges) : texts.oneEdge, edge.ready]]
   if (edge.silent > 0) list.push([texts.silent(edge.silent), false])
   if (!edge.ready) list.push([texts.notSelling, false])
   if (redis?.length) for (const r of redis) list.push([edge.ready ? `${texts.redisOk(r)} · ${texts.redisRole(r)}` : texts.redisRole(r), edge.ready])
   else if (!edge.ready) list.push([texts.redisAway, false])
+  if (store) list.push([texts.store(store, bytes, measure), store.up && !store.short])
   if (journal.ledger_lag !== null) list.push([texts.ledger(journal.ledger_lag, span(journal.ledger_age * 1000)), journal.ledger_age < 10])
   if (journal.outbox_lag !== null) list.push([texts.outbox(journal.outbox_lag, span(journal.outbox_age * 1000)), journal.outbox_age < 10])
   refill(by('vitals'), list.map(([text, good]) => make('li', { class: good ? 'well' : 'ill' }, text)))
