@@ -287,7 +287,7 @@ func firingOfSeveral(healthy metrics) (tests []any, made []string) {
 		"all edges are away: one alert": {all, edge("a", down, "stockgate_").and(edge("b", down, "stockgate_"))},
 		"the series of all edges end":   {all, gone},
 		"an edge is down, and silent":   {all, edge("a", down, "stockgate_").and(edge("b", map[string]float64{"up": 1, "stockgate_silent_edges": 1}))},
-		"a full store ends its server": {edge("a", up), edge("a", map[string]float64{"stockgate_ready": 0, "stockgate_store_up": 0, "stockgate_store_disk_free_bytes": 0, "stockgate_store_disk_lasts_seconds": 0})},
+		"a full store ends its server":  {edge("a", up), edge("a", map[string]float64{"stockgate_ready": 0, "stockgate_store_up": 0, "stockgate_store_disk_free_bytes": 0, "stockgate_store_disk_lasts_seconds": 0})},
 	} {
 		tests = append(tests, pages(name, c.before, c.after, 1))
 	}

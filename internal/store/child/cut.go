@@ -19,7 +19,7 @@ func cutAt(line string) (offset int64, ok bool) {
 	return offset, err == nil
 }
 
-// wasCut says that the server has cut the file at an offset. What is known to be on the disk is not among it, or
+// wasCut says that the server has cut the file at an offset. No byte that is known to be on the disk is among the rest, or
 // the server would not have been started.
 func (s *Server) wasCut(before increment, at int64) {
 	bytes := before.size - at

@@ -304,7 +304,7 @@ func TestPace(t *testing.T) {
 	}
 }
 
-// What the server and its disk do is read from time to time.
+// Server and disk are looked at from time to time.
 func TestLook(t *testing.T) {
 	dir := storeDir(t)
 	s, err := Open(Options{Dir: dir, Log: logTo(new(log)), LookEvery: time.Millisecond})

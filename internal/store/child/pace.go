@@ -35,7 +35,7 @@ func (p *pace) read(now time.Time, f shard.AppendOnlyFile) {
 	p.last, p.at = f, now
 }
 
-// broken begins anew: the server has ended, and what it was is no pace.
+// broken forgets the last reading: the server has ended, and its next file is not compared with it.
 func (p *pace) broken() { p.at = time.Time{} }
 
 // perSecond returns the bytes a second; -1: there are too few readings to know it.
