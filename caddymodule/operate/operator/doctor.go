@@ -87,11 +87,16 @@ func (d *doctor) edge() {
 // redis examines the servers. It returns false where they do not answer, so that nothing in
 // them can be examined.
 func (d *doctor) redis() bool {
+	own := d.store()
 	ctx, cancel := d.call()
 	defer cancel()
 	servers, err := d.runtime.Store.Shard().Inspect(ctx)
 	if err != nil {
-		d.Add(adminapi.LevelError, "redis", "%v: see that it runs, and that `redis` in the Caddyfile says where and as whom", err)
+		advice := "see that it runs, and that `redis` in the Caddyfile says where and as whom"
+		if own {
+			advice = "see the finding about the store"
+		}
+		d.Add(adminapi.LevelError, "redis", "%v: %s", err, advice)
 		return false
 	}
 	few := false
@@ -105,7 +110,6 @@ func (d *doctor) redis() bool {
 		}
 	}
 	d.topology()
-	d.store()
 	if d.app.CountsRatesApart() {
 		if _, err := d.runtime.Rates().Shard().Inspect(ctx); err != nil {
 			d.Add(adminapi.LevelError, "rate_redis", "gates with a shared rate answer 503: %v", err)

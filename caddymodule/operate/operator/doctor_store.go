@@ -19,17 +19,18 @@ const (
 	syncSlow = 50 * time.Millisecond
 )
 
-// store examines the server of `store`.
-func (d *doctor) store() {
+// store examines the server of `store`; false: there is none.
+func (d *doctor) store() bool {
 	s := d.runtime.OwnServer()
 	if s == nil {
-		return
+		return false
 	}
 	judgeStore(&d.Diagnosis, s)
 	judgeDisk(&d.Diagnosis, s)
 	ctx, cancel := d.call()
 	defer cancel()
 	d.judgeSyncs(d.runtime.SyncTimes(ctx, syncs))
+	return true
 }
 
 // judgeStore adds which server runs, and what has become of earlier ones.

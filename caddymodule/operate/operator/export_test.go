@@ -3,6 +3,7 @@ package operator
 import (
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/edge/risk"
@@ -27,6 +28,14 @@ func JudgeEnrolment(n edge.Enrolment) []string {
 func JudgePrimary(p shard.Primary, o shard.Options, now time.Time) []string {
 	var d adminapi.Diagnosis
 	judgePrimary(&d, &p, &o, now)
+	return lines(&d)
+}
+
+// JudgeStore returns the findings about a store's server and disk, as JudgeServer does.
+func JudgeStore(s edgeruntime.StoreStatus) []string {
+	var d adminapi.Diagnosis
+	judgeStore(&d, &s)
+	judgeDisk(&d, &s)
 	return lines(&d)
 }
 
