@@ -279,8 +279,10 @@ func TestPace(t *testing.T) {
 	if got := read(size, 100); got != 100 {
 		t.Errorf("%v bytes a second, want 100", got)
 	}
-	if got := read(200, 200); got != 100 {
-		t.Errorf("after a rewrite %v, want 100", got)
+	for _, after := range []int64{200, 1e6} { // smaller than before, and larger again
+		if got := read(after, after); got != 100 {
+			t.Errorf("after a rewrite to %d bytes %v, want 100", after, got)
+		}
 	}
 	p.broken()
 	if got := read(1e9, 200); got != 100 {
