@@ -159,6 +159,7 @@ var arrows = map[string][]string{
 	},
 	"internal/store/reservation/embedded": {"internal/store/shard", "lua"},
 	"internal/store/child":                {"internal/loop", "internal/store/shard"},
+	"internal/store/backup":               {"internal/sale", "internal/store/child", "internal/store/queue", "internal/store/reservation", "internal/store/shard"},
 	"token":                               {"internal/jwks", "internal/strictjson"},
 
 	"caddymodule/internal/accesslog":    nil,
@@ -281,7 +282,7 @@ var arrows = map[string][]string{
 	"caddymodule/command": {
 		"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "caddymodule/operate/adminapi", "caddymodule/operate/capacity",
 		"caddymodule/operate/demo", "caddymodule/operate/rehearse", "filters/list", "filters/refuse", "internal/edge", "internal/ledger/recovery",
-		"internal/sale", "internal/stampede", "internal/store/record", "internal/store/reservation", "internal/store/shard", "lua",
+		"internal/sale", "internal/stampede", "internal/store/backup", "internal/store/record", "internal/store/reservation", "internal/store/shard", "lua",
 	},
 
 	"": {"caddymodule/command", "caddymodule/ledgers/postgres", "caddymodule/ledgers/sqlite", "caddymodule/mirror", "caddymodule/movein"},

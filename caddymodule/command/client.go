@@ -98,9 +98,13 @@ func (c *call) request(method, path string, body []byte) (*reply, error) {
 		return nil, err
 	}
 	if !served {
-		return nil, noAnswerError{fmt.Errorf("what answers %d at %s is not a Caddy with stockgate: is the address right, and was that Caddy built with the module?", status, address)}
+		return nil, notServed(address, status)
 	}
 	return &reply{address, path, status, raw}, nil
+}
+
+func notServed(address string, status int) error {
+	return noAnswerError{fmt.Errorf("what answers %d at %s is not a Caddy with stockgate: is the address right, and was that Caddy built with the module?", status, address)}
 }
 
 // read reads the answer into answer, or returns the refusal.
@@ -145,27 +149,45 @@ func segment(name string) string {
 	return url.PathEscape(name)
 }
 
-// askAdmin makes one request to an admin endpoint, which may be a socket. Unlike Caddy's own
+// askAdmin makes one request to an admin endpoint and reads the answer. Unlike Caddy's own
 // helper it keeps the status of an error. served: the answer is Stockgate's.
 func askAdmin(ctx context.Context, address, method, uri string, body []byte, wait time.Duration) (served bool, status int, answer []byte, err error) {
-	address, err = plainAddress(caddy.NewReplacer().ReplaceKnown(address, "")) // a config may say {env.ADMIN}
+	ctx, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	resp, err := openAdmin(ctx, address, method, uri, body)
 	if err != nil {
-		return false, 0, nil, usageError{err}
+		return false, 0, nil, err
+	}
+	defer resp.Body.Close()
+	answer, err = io.ReadAll(io.LimitReader(resp.Body, callAnswer))
+	if err != nil {
+		return false, 0, nil, brokeOff(address, err)
+	}
+	return resp.Header.Get(adminapi.ServedHeader) != "", resp.StatusCode, answer, nil
+}
+
+func brokeOff(address string, err error) error {
+	return noAnswerError{fmt.Errorf("the answer of Caddy at %s broke off: %w", address, err)}
+}
+
+// openAdmin makes one request to an admin endpoint, which may be a socket. The caller reads the answer, and closes it.
+func openAdmin(ctx context.Context, address, method, uri string, body []byte) (*http.Response, error) {
+	address, err := plainAddress(caddy.NewReplacer().ReplaceKnown(address, "")) // a config may say {env.ADMIN}
+	if err != nil {
+		return nil, usageError{err}
 	}
 	parsed, err := caddy.ParseNetworkAddress(address)
 	if err != nil || parsed.PortRangeSize() > 1 || parsed.IsFdNetwork() {
-		return false, 0, nil, usageError{fmt.Errorf("%q is no address of an admin endpoint; give one with --address, such as localhost:2019", address)}
+		return nil, usageError{fmt.Errorf("%q is no address of an admin endpoint; give one with --address, such as localhost:2019", address)}
 	}
 	dial, origin := parsed.JoinHostPort(0), "http://"+parsed.JoinHostPort(0)
 	if parsed.IsUnixNetwork() {
 		dial, _, _ = strings.Cut(dial, "|") // the socket's permissions
 		origin = "http://127.0.0.1"         // a socket has no name, HTTP needs one
 	}
-	ctx, cancel := context.WithTimeout(ctx, wait)
-	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, origin+uri, bytes.NewReader(body))
 	if err != nil {
-		return false, 0, nil, usageError{err}
+		return nil, usageError{err}
 	}
 	if !parsed.IsUnixNetwork() {
 		req.Header.Set("Origin", origin)
@@ -182,14 +204,9 @@ func askAdmin(ctx context.Context, address, method, uri string, body []byte, wai
 	}
 	resp, err := client.Do(req)
 	if err != nil {
-		return false, 0, nil, noAnswerError{fmt.Errorf("no answer from Caddy at %s: %w; is it running? --address and --config say where", address, errors.Unwrap(err))}
+		return nil, noAnswerError{fmt.Errorf("no answer from Caddy at %s: %w; is it running? --address and --config say where", address, errors.Unwrap(err))}
 	}
-	defer resp.Body.Close()
-	answer, err = io.ReadAll(io.LimitReader(resp.Body, callAnswer))
-	if err != nil {
-		return false, 0, nil, noAnswerError{fmt.Errorf("the answer of Caddy at %s broke off: %w", address, err)}
-	}
-	return resp.Header.Get(adminapi.ServedHeader) != "", resp.StatusCode, answer, nil
+	return resp, nil
 }
 
 // plainAddress takes the scheme and a final slash off an address that is written as a URL.

@@ -62,6 +62,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				reconcileCommand(),
 				ledgerCommand(),
 				rebuildCommand(),
+				storeCommand(),
 				luaCommand(),
 				healthCommand(),
 				keyCommand(),

@@ -94,6 +94,14 @@ func (d *Runtime) OwnServer() *StoreStatus {
 	return &s
 }
 
+// Backup has the server of `store` write all that it has, see [child.Server.Backup]. It is called only where there is one.
+func (d *Runtime) Backup(ctx context.Context, stage func(what string)) (*StoreSaved, error) {
+	return d.store.Backup(ctx, func(s child.Stage) { stage(string(s)) })
+}
+
+// StoreSaved is a copy of all that a store has.
+type StoreSaved = child.Saved
+
 // SyncTimes measures n times how long the disk of `store` takes to sync a record.
 func (d *Runtime) SyncTimes(ctx context.Context, n int) (StoreSyncs, error) {
 	return d.store.SyncTimes(ctx, n)

@@ -47,6 +47,7 @@ type SaleStock struct {
 	AtRisk     int64 `json:"units_at_risk"`
 	AtRiskMs   int64 `json:"at_risk_ms"`
 	Shadow     []reservation.ShadowCell
+	Restored   time.Time             `json:"restored_from"`
 	MovedIn    *adminapi.SaleMovedIn `json:"moved_in"`
 	Mirror     *adminapi.SaleMirror
 	Queue      *adminapi.QueueState

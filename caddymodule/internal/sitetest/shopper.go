@@ -2,6 +2,10 @@ package sitetest
 
 import (
 	"context"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -22,6 +26,26 @@ type Shopper struct {
 func NewShopper(t *testing.T, server *redistest.Server) Shopper {
 	t.Helper()
 	store, err := reservation.Open(shard.Options{Addresses: []string{server.Addr()}, Timeout: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	return Shopper{t, store}
+}
+
+// NewStoreShopper connects to the server of a store.
+func NewStoreShopper(t *testing.T, dir string) Shopper {
+	t.Helper()
+	password, err := os.ReadFile(filepath.Join(dir, "password"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := reservation.Open(shard.Options{
+		Addresses: []string{"store:6379"}, Timeout: time.Minute, Username: "stockgate", Password: strings.TrimSpace(string(password)),
+		Dialer: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", filepath.Join(dir, "redis.sock"))
+		},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

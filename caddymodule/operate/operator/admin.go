@@ -67,6 +67,7 @@ const (
 // GET | `/stockgate/gates` | the gates of this edge by name
 // POST | `/stockgate/gates/{name}/try` | how that gate decides on `{"request","answer"}`, HTTP messages in base64; also `"from"`, an address, and `"placeholders"`, those that other directives set. Nothing is reserved
 // POST | `/stockgate/try` | the same of the only gate
+// POST | `/stockgate/store/backup` | a copy of all that `store` has, as it is at one moment: a file of Redis, with `{"at","bytes","sales","named","server"}` in the header `Stockgate-Backup`
 // GET | `/stockgate/lists` | all named lists
 // GET | `/stockgate/lists/{name}` | a list and how many entries it has
 // POST | `/stockgate/lists/{name}/add`, `remove` | changes a list that is kept in Redis by a JSON array of up to 5,000 entries
@@ -136,19 +137,27 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 	for i, route := range routes {
 		out[i] = caddy.AdminRoute{Pattern: route.pattern, Handler: serveOperator(route.handle)}
 	}
-	return out
+	return append(out, caddy.AdminRoute{Pattern: "POST /stockgate/store/backup", Handler: caddy.AdminHandlerFunc(serveBackup)})
+}
+
+// operatorOf finds the edge runtime for a request; nil: it has answered that there is none.
+func operatorOf(w http.ResponseWriter, r *http.Request) (*operator, error) {
+	w.Header().Set(adminapi.ServedHeader, "1")
+	app := app.Active()
+	if app == nil || app.Runtime() == nil {
+		return nil, refuse(w, caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Message: noApp})
+	}
+	return &operator{app: app, runtime: app.Runtime(), by: request.By(r), cause: causeOf(r), log: caddy.Log().Named("admin.api.stockgate")}, nil
 }
 
 // serveOperator makes an admin handler. It finds the edge runtime and writes what handle
 // returns as an HTTP response.
 func serveOperator(handle func(*operator, *http.Request) (any, error)) caddy.AdminHandler {
 	return caddy.AdminHandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
-		w.Header().Set(adminapi.ServedHeader, "1")
-		app := app.Active()
-		if app == nil || app.Runtime() == nil {
-			return refuse(w, caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Message: noApp})
+		o, err := operatorOf(w, r)
+		if o == nil {
+			return err
 		}
-		o := &operator{app: app, runtime: app.Runtime(), by: request.By(r), cause: causeOf(r), log: caddy.Log().Named("admin.api.stockgate")}
 		// a change that has begun is finished, whether or not the client waits for it
 		var cancel context.CancelFunc
 		o.ctx, cancel = context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 const (
@@ -77,6 +79,15 @@ func forHowLong(s *edgeruntime.StoreStatus) string {
 		return "for how long is not known yet: that takes a minute"
 	}
 	return "and the files do not grow at present"
+}
+
+// judgeRestored adds that what was sold after a backup looks available.
+func judgeRestored(d *adminapi.Diagnosis, b *reservation.SaleStock) {
+	if b.RestoredFrom.IsZero() || b.Status == sale.Closed {
+		return
+	}
+	d.Add(adminapi.LevelWarning, "restored", "%s was restored from a backup of %s, and is %s: what was sold since looks available. Where a ledger has more, run 'caddy stockgate rebuild %[1]s --from ledger'; "+
+		"compare it with the shop by 'caddy stockgate reconcile %[1]s --shop FILE'; then 'caddy stockgate sale open %[1]s' sells again", b.ID, adminapi.SaleTime(b.RestoredFrom, b.Timezone), b.Status)
 }
 
 // judgeSyncs adds how fast the disk is: each order waits for two syncs, which orders at the same time share.

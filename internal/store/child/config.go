@@ -12,7 +12,8 @@ import (
 	"strings"
 )
 
-// Users of the server. The edge may do what sales need; the keeper ends the server and sets its memory.
+// Users of the server. The edge may do what sales need; the keeper ends the server, sets its memory and has it
+// write a copy for a backup.
 const (
 	edgeUser   = "stockgate"
 	keeperUser = "keeper"
@@ -42,13 +43,14 @@ func config(dir, password string, memory int64) string {
 		// Only an answer that was never given can be cut at the end of the file by a crash.
 		"aof-load-truncated yes",
 		`save ""`,
+		"dbfilename " + savedFile,
 		// events of a millisecond and more are kept for the doctor
 		"latency-monitor-threshold 1",
 		// Nothing logs in as the default user, but Redis reads its file as that user: without rights it would
 		// skip all transactions, see https://github.com/redis/redis/issues/14541.
 		"user default off ~* &* +@all",
 		"user " + edgeUser + " on " + word + " ~* &* -@all +@read +@write +@scripting +@pubsub +@connection +@transaction -@dangerous +info +time +wait +config|get +latency +acl|dryrun",
-		"user " + keeperUser + " on " + word + " -@all +@connection +info +config +shutdown",
+		"user " + keeperUser + " on " + word + " -@all +@connection +info +config +shutdown +bgsave",
 	}
 	return strings.Join(lines, "\n") + "\n"
 }

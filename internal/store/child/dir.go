@@ -22,6 +22,8 @@ const (
 	configFile     = "redis.conf"
 	passwordFile   = "password"
 	writerFile     = "written-by" // the version of the last server
+	savedFile      = "backup.rdb" // what the server writes for a backup, for a moment
+	restoringFile  = "restoring"  // there until a restore has finished
 )
 
 // longestSocket is the longest path of a socket that every system takes.

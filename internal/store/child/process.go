@@ -31,6 +31,7 @@ func (s *Server) serve(ctx context.Context) error {
 	if err := verify(s.dir); err != nil {
 		return err
 	}
+	clearSaved(s.dir)
 	s.mu.Lock()
 	memory := s.memory
 	s.mu.Unlock()

@@ -72,13 +72,15 @@ type Server struct {
 	why      string // the last one ended; empty: none has
 	cut      int64  // bytes that servers have cut off when they read the file
 	watched  watched
+	first    error // with which the first process has ended, if it did before begun
+
+	saving sync.Mutex // while a backup is made
 }
 
 // Open takes the directory and starts its server. An error says why that can never work as it is; a server
 // that ends is logged, and started again. Open waits until the server answers, and not longer than ten seconds. Close
 // must be called.
 func Open(o Options) (*Server, error) {
-	o.Memory, o.LookEvery = cmp.Or(o.Memory, DefaultMemory), cmp.Or(o.LookEvery, lookEvery)
 	p, err := find(o.Program)
 	if err != nil {
 		return nil, err
@@ -90,6 +92,16 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := isWhole(o.Dir); err != nil {
+		lock.Close()
+		return nil, err
+	}
+	return start(o, p, lock)
+}
+
+// start starts the server of a directory that is claimed. It gives up the lock if it fails.
+func start(o Options, p program, lock *os.File) (*Server, error) {
+	o.Memory, o.LookEvery = cmp.Or(o.Memory, DefaultMemory), cmp.Or(o.LookEvery, lookEvery)
 	s := &Server{
 		dir: o.Dir, program: p, lock: lock, log: o.Log.With(zap.String("store", o.Dir)), memory: o.Memory,
 		ended: make(chan struct{}), begun: make(chan struct{}), answered: make(chan struct{}, 1),
@@ -111,6 +123,18 @@ func Open(o Options) (*Server, error) {
 		s.log.Warn("the redis-server of the store does not answer yet: attempts are unavailable until it does")
 	}
 	return s, nil
+}
+
+// Await returns when the server has read its files and answers. An error says why the first process has ended instead.
+func (s *Server) Await(ctx context.Context) error {
+	select {
+	case <-s.begun:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.first
 }
 
 // ready prepares what the server needs, and no earlier server has changed.
@@ -172,11 +196,16 @@ func (s *Server) Change(memory int64) error {
 	return nil
 }
 
-// Close ends the server, after everything that uses it, and gives up the directory.
-func (s *Server) Close() error {
+// end ends the server.
+func (s *Server) end() {
 	s.stop()
 	<-s.ended
 	s.looking.Wait()
+}
+
+// Close ends the server, after everything that uses it, and gives up the directory.
+func (s *Server) Close() error {
+	s.end()
 	err := s.keeper.Close()
 	if e := s.lock.Close(); err == nil {
 		err = e
@@ -199,6 +228,9 @@ func (s *Server) run(ctx context.Context) {
 			pause = 0
 		}
 		s.mu.Lock()
+		if s.restarts == 0 {
+			s.first = err
+		}
 		s.restarts++
 		s.why = err.Error()
 		s.mu.Unlock()

@@ -34,7 +34,7 @@ type increment struct {
 
 // increments returns those that the server will read, the newest last.
 func increments(dir string) (all []increment, err error) {
-	text, err := os.ReadFile(filepath.Join(dir, appendDir, "appendonly.aof.manifest"))
+	text, err := os.ReadFile(filepath.Join(dir, appendDir, appendList))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}

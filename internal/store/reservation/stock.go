@@ -62,6 +62,9 @@ type SaleStock struct {
 	OldestInDoubt time.Time `json:"oldest_in_doubt,omitzero"`
 	// Unbacked counts orders that the shop took without stock.
 	Unbacked int64 `json:"unbacked,omitempty"`
+	// RestoredFrom is when the backup was made that the sale was restored from; zero: it was not, or its status
+	// was changed since.
+	RestoredFrom time.Time `json:"restored_from,omitzero"`
 	// MovedIn is that of the sale's file; its JSON is that of adminapi.SaleShown.
 	MovedIn *sale.MovedIn `json:"-"`
 }
@@ -69,7 +72,7 @@ type SaleStock struct {
 // SaleStock reads a sale and its cells. It fails with shard.ErrNoSale if Redis does not
 // have the sale.
 func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
-	h, cells, err := s.shard.Data(id).Stock(ctx, "version", "status", "doc", "lead")
+	h, cells, err := s.shard.Data(id).Stock(ctx, "version", "status", "doc", "lead", "backup")
 	if err != nil {
 		return nil, err
 	}
@@ -83,6 +86,9 @@ func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 	b := &SaleStock{ID: id, Status: sale.Status(h.Meta.Text(1)), Version: h.Meta.Number(0), StartsAt: file.StartsAt, EndsAt: file.EndsAt, Timezone: file.Timezone, Limits: file.Limits, Balanced: true, Unbacked: h.Unbacked, MovedIn: file.MovedIn}
 	if h.OldestInDoubt != 0 {
 		b.OldestInDoubt = time.UnixMilli(h.OldestInDoubt - h.Meta.Number(3))
+	}
+	if h.Meta.Has(4) {
+		b.RestoredFrom = time.UnixMilli(h.Meta.Number(4))
 	}
 	names := file.Lines()
 	for cell, packed := range cells {

@@ -3,7 +3,9 @@ package shard
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // Ping returns an error unless the server answers, and has read what it has on its disk.
@@ -62,4 +64,53 @@ func (s *Client) AppendOnlyFile(ctx context.Context) (AppendOnlyFile, error) {
 		Size: number("aof_current_size"), Base: number("aof_base_size"),
 		Rewriting: info["aof_rewrite_in_progress"] == "1", Loading: info["loading"] == "1",
 	}, nil
+}
+
+// SaveState is what a server says of the copy of its data that it writes to a file.
+type SaveState struct {
+	// Server names the process, and differs after each start.
+	Server string
+	// Rewriting: it rewrites its append-only file, and begins no copy before that has ended. Saving: it writes a copy.
+	Rewriting, Saving bool
+	// Failed: the last copy could not be written.
+	Failed bool
+	// Memory is how many bytes it uses: no copy is larger.
+	Memory int64
+}
+
+// Save asks the server to begin a copy of its data, as they are now, in its directory.
+func (s *Client) Save(ctx context.Context) error { return Explain(s.Redis.BgSave(ctx).Err()) }
+
+// SaveState returns how far that is.
+func (s *Client) SaveState(ctx context.Context) (SaveState, error) {
+	text, err := s.Redis.Info(ctx, "server", "persistence", "memory").Result()
+	if err != nil {
+		return SaveState{}, Explain(err)
+	}
+	info := infoFields(text)
+	state := SaveState{
+		Server: info["run_id"], Saving: info["rdb_bgsave_in_progress"] == "1", Failed: info["rdb_last_bgsave_status"] != "ok",
+		Rewriting: info["aof_rewrite_in_progress"] == "1" || info["aof_rewrite_scheduled"] == "1",
+	}
+	if state.Memory, err = strconv.ParseInt(info["used_memory"], 10, 64); err != nil {
+		return SaveState{}, fmt.Errorf("%w: the server does not say how much memory it uses", ErrUnavailable)
+	}
+	return state, nil
+}
+
+// Prefixes returns the prefixes under which a server has sales.
+func (s *Client) Prefixes(ctx context.Context) (all []string, err error) {
+	for cursor := uint64(0); ; {
+		var keys []string
+		if keys, cursor, err = s.Redis.ScanType(ctx, cursor, "*:sales", 1000, "set").Result(); err != nil {
+			return nil, Explain(err)
+		}
+		for _, key := range keys {
+			all = append(all, strings.TrimSuffix(key, ":sales"))
+		}
+		if cursor == 0 {
+			slices.Sort(all)
+			return slices.Compact(all), nil
+		}
+	}
 }
