@@ -14,7 +14,7 @@ Makes a store from a file of 'store backup'; - is the standard input. No Caddy i
 asked: run it as the user that runs Caddy, who must own the directory. That is empty
 or does not exist; a store that is there is never overwritten. It is all or nothing.
 
-What was sold after the backup is not in it, and its units look available: selling
+Units that were sold after the backup look available in it, and selling
 them again would be overselling. So every sale that was open is paused, and every
 line of orders too, until you have compared the sale with the shop, or rebuilt it
 from a ledger that has more. The command says what to do.`,

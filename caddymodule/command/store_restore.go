@@ -81,7 +81,7 @@ func (c *call) tellRestored(r *backup.Restored) {
 	if stopped == 0 {
 		return
 	}
-	c.printf("\n%s\n", c.paint(terminal.Warn, "What was sold after "+at+" is not in it, and its units look available. For each sale, before you open it:"))
+	c.printf("\n%s\n", c.paint(terminal.Warn, "Units that were sold after "+at+" look available. For each sale, before you open it:"))
 	c.printf(nextSteps, cmp.Or(firstStopped(r.Sales), "SALE"))
 }
 

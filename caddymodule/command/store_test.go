@@ -43,7 +43,7 @@ func order(t *testing.T, p sitetest.Shopper, n int) {
 	}
 }
 
-// A store is backed up while it sells. What is restored has all that was acknowledged before, sells nothing by itself, and
+// A store is backed up while it sells. The restored one has all that was acknowledged before, sells nothing by itself, and
 // a ledger that has more is noticed, and brings that back.
 func TestStoreBackupAndRestore(t *testing.T) {
 	s, load, ledgerFile := storeSite(t)
@@ -164,7 +164,7 @@ func stateOf(t *testing.T, p sitetest.Shopper, id string) record.State {
 	return r.State
 }
 
-// What an operator may get wrong is said, and nothing is written.
+// Mistakes of an operator are named, and nothing is written.
 func TestStoreRefuses(t *testing.T) {
 	s := sitetest.Open(t, map[string]any{"redis": map[string]any{"embedded": true}})
 	says := func(status int, want string, args ...string) {
@@ -228,4 +228,45 @@ func shortDir(t *testing.T) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return filepath.Join(dir, "stock")
+}
+
+// An operator opens a restored sale without a rebuild, and it sells more than was lost: the ledger, which has other movements under
+// the same numbers, is not written over, and says so.
+func TestStoreRestoredIsNotTheLedgers(t *testing.T) {
+	s, load, ledgerFile := storeSite(t)
+	load("stock")
+	s.OpenSale()
+	p := sitetest.NewStoreShopper(t, s.Path("stock"))
+	order(t, p, 0)
+	s.OK("store", "backup", s.Path("store.rdb"))
+	order(t, p, 1)
+	l, err := sqlite.Open(ledgerFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	untilDrained(s, p, l)
+	has, err := l.Position(t.Context(), "double11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.OK("store", "restore", s.Path("store.rdb"), s.Path("again"))
+	load("again")
+	p = sitetest.NewStoreShopper(t, s.Path("again"))
+	s.OK("sale", "open", "double11")
+	for n := 2; n < 7; n++ {
+		order(t, p, n)
+	}
+	head, err := p.Journal().Head(t.Context(), "double11")
+	if err != nil || head.Last <= has.Seq || head.Epoch != has.Epoch {
+		t.Fatalf("redis is at %+v, the ledger at %+v, %v", head, has, err)
+	}
+	s.Eventually("the doctor says so", func() (string, bool) {
+		a := s.Admin("GET", "/stockgate/doctor", "").Body
+		return a, strings.Contains(a, `"level":"error","check":"journal"`) && len(s.Logged("the ledger does not follow the sale; selling goes on, and the journal keeps what happens"))+
+			len(s.Logged("the ledger cannot follow a sale that redis has lost")) > 0
+	})
+	if now, err := l.Position(t.Context(), "double11"); err != nil || now != has {
+		t.Errorf("the ledger was at %+v and is at %+v, %v", has, now, err)
+	}
 }

@@ -47,7 +47,7 @@ func (o *operator) backupStore(r *http.Request, stage func(what string)) (*downl
 	return &download{saved, about}, nil
 }
 
-// serveBackup answers with a backup of the store. What it waits for comes before, in responses of status 102.
+// serveBackup answers with a backup of the store. The stages before that are told in responses of status 102.
 func serveBackup(w http.ResponseWriter, r *http.Request) error {
 	o, err := operatorOf(w, r)
 	if o == nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
-// enough is a maxmemory that no backup reaches. Caddy sets that of its configuration.
+// enough is a maxmemory that no backup reaches. Caddy sets the configured one.
 const enough = 1 << 50
 
 // Options say where a backup is restored.
