@@ -28,7 +28,7 @@ func (o *operator) backupStore(r *http.Request, stage func(what string)) (*downl
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	if _, ok := o.runtime.OwnServer(); !ok {
+	if o.runtime.OwnServer() == nil {
 		return nil, errNoStore
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), adminapi.BackupTimeout) // it changes nothing: it ends with its client

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// The files in [appendDir]: one as of a moment, and a list of that and of those of what came later. See
+// The files in [appendDir]: the base, and the list of the files. See
 // https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/.
 const (
 	appendBase = "appendonly.aof.1.base.rdb"
