@@ -49,10 +49,7 @@ func backupStore(c *call) error {
 
 // salesText tells how many sales a backup has, and which.
 func salesText(b *adminapi.StoreBackup) string {
-	text := fmt.Sprintf("%d sales", b.Sales)
-	if b.Sales == 1 {
-		text = "1 sale"
-	}
+	text := plural(b.Sales, "sale")
 	if b.Sales == 0 {
 		return text
 	}

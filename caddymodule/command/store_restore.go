@@ -55,7 +55,7 @@ func (c *call) openBackup(name string) (io.ReadCloser, error) {
 // tellRestored says what there is now, and what is to be done before it sells.
 func (c *call) tellRestored(r *backup.Restored) {
 	at := adminapi.LocalTime(r.Time)
-	c.printf("%s has the store as of %s: %s, %d sales\n\n", r.Dir, at, humanize.IBytes(uint64(r.Bytes)), len(r.Sales))
+	c.printf("%s has the store as of %s: %s, %s\n\n", r.Dir, at, humanize.IBytes(uint64(r.Bytes)), plural(len(r.Sales), "sale"))
 	stopped := 0
 	t := c.table("SALE", "WAS", "IS", "ORDERS IN ITS LINE")
 	for _, s := range r.Sales {
