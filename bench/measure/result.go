@@ -25,6 +25,8 @@ type Case struct {
 	Name  string `json:"name"`
 	About string `json:"about"`
 	Rows  []Row  `json:"rows"`
+	// Sync is how many ms the disk took to sync a record.
+	Sync Spread `json:"disk_sync_ms,omitzero"`
 }
 
 // Row is one peer in a case. What does not apply is 0.

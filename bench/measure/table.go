@@ -69,6 +69,9 @@ func (c *Case) Print(w io.Writer) error {
 	for _, line := range lines {
 		fmt.Fprintln(tw, line)
 	}
+	if c.Sync.Most != 0 {
+		defer fmt.Fprintf(w, "the disk syncs a record in %s ms, %s\n", decimal(c.Sync.Median, 2), betweenDecimals(c.Sync))
+	}
 	return tw.Flush()
 }
 

@@ -50,17 +50,19 @@ func (s Spec) runCaddy(ctx context.Context, u Setup) (*Running, error) {
 	config := filepath.Join(dir, "Caddyfile")
 	err = func() error {
 		data := map[string]any{
-			"Admin": r.admin, "Dir": dir, "Fast": s.Fast, "Gate": s.Gate, "HMAC": s.HMAC, "Guard": !s.NoGuard, "NoFence": s.NoFence, "NoIdle": s.NoIdle, "Respond": s.Respond, "Key": s.Key, "Challenge": s.Challenge,
+			"Admin": r.admin, "Dir": dir, "Fast": s.Fast, "Gate": s.Gate, "HMAC": s.HMAC, "Guard": !s.NoGuard, "NoFence": s.NoFence, "Store": s.Store, "NoIdle": s.NoIdle, "Respond": s.Respond, "Key": s.Key, "Challenge": s.Challenge,
 			"Deny": len(u.Denied) > 0, "Rate": u.Rate, "TLS": u.TLS, "Host": host, "Method": u.Method, "InQuery": u.InQuery, "Shop": u.Shop, "Redis": "",
 		}
 		if s.Gate {
 			if err := s.builtIn(ctx, binary); err != nil {
 				return err
 			}
-			if r.Redis, err = StartRedis("redis", u.Load, dir); err != nil {
+			if err := s.startRedis(r, u, dir); err != nil {
 				return err
 			}
-			data["Redis"] = r.Redis.Addr
+			if r.Redis != nil {
+				data["Redis"] = r.Redis.Addr
+			}
 		}
 		if err := writeLines(filepath.Join(dir, "denied.txt"), len(u.Denied), func(i int) string { return "buyer:" + u.Denied[i] }); err != nil {
 			return err
@@ -82,6 +84,11 @@ func (s Spec) runCaddy(ctx context.Context, u Setup) (*Running, error) {
 		if !s.Gate {
 			return nil
 		}
+		if s.Store {
+			if r.Redis, err = redisOfStore(filepath.Join(dir, "stock")); err != nil {
+				return err
+			}
+		}
 		if err := r.open(ctx); err != nil {
 			return err
 		}
@@ -92,6 +99,18 @@ func (s Spec) runCaddy(ctx context.Context, u Setup) (*Running, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// startRedis starts the Redis of a gate that does not run one itself.
+func (s Spec) startRedis(r *Running, u Setup, dir string) (err error) {
+	switch {
+	case s.Store:
+	case s.Durable:
+		r.Redis, err = StartRedis("redis", u.Server, dir, "--appendonly", "yes", "--appendfsync", "always")
+	default:
+		r.Redis, err = StartRedis("redis", u.Load, dir)
+	}
+	return err
 }
 
 // builtIn reports whether the binary has what the peer needs. What it does not know yet,

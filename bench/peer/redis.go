@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -21,23 +22,24 @@ import (
 //go:embed files/reserve.lua
 var ReserveScript string
 
-// Redis is one redis-server. It writes nothing to disk: no peer is slowed down by
-// how another one's data is kept.
+// Redis is one redis-server. Unless a case is about that, it writes nothing to disk: no peer is slowed
+// down by how another one's data is kept.
 type Redis struct {
-	*Process
-	Addr   string
-	Client *redis.Client
+	*Process // nil: Caddy runs it
+	Addr     string
+	Client   *redis.Client
 }
 
-// StartRedis runs a redis-server on a core.
-func StartRedis(name string, core int, dir string) (*Redis, error) {
+// StartRedis runs a redis-server on a core. Options come after its usual ones.
+func StartRedis(name string, core int, dir string, options ...string) (*Redis, error) {
 	addr, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
 	_, port, _ := net.SplitHostPort(addr)
-	p, err := Start(name, core, dir, nil, "redis-server", "--bind", "127.0.0.1", "--port", port, "--dir", dir,
-		"--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction")
+	p, err := Start(name, core, dir, nil, "redis-server", append([]string{
+		"--bind", "127.0.0.1", "--port", port, "--dir", dir, "--save", "", "--appendonly", "no", "--maxmemory-policy", "noeviction",
+	}, options...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -48,10 +50,24 @@ func StartRedis(name string, core int, dir string) (*Redis, error) {
 	return &Redis{p, addr, redis.NewClient(&redis.Options{Addr: addr, Protocol: 2})}, nil
 }
 
+// redisOfStore is the server that Caddy runs for `store`, by the user that may look at the data.
+func redisOfStore(dir string) (*Redis, error) {
+	password, err := os.ReadFile(filepath.Join(dir, "password"))
+	if err != nil {
+		return nil, err
+	}
+	addr := filepath.Join(dir, "redis.sock")
+	return &Redis{Addr: addr, Client: redis.NewClient(&redis.Options{
+		Network: "unix", Addr: addr, Username: "stockgate", Password: strings.TrimSpace(string(password)), Protocol: 2,
+	})}, nil
+}
+
 // Stop ends the server.
 func (r *Redis) Stop() {
 	_ = r.Client.Close()
-	r.Process.Stop()
+	if r.Process != nil {
+		r.Process.Stop()
+	}
 }
 
 // Calls is what the server has run so far.

@@ -51,6 +51,9 @@ type Spec struct {
 	Key     bool // with an idempotency key
 	NoGuard bool // without stockgate_guard
 	NoFence bool // with `fence off`
+	Store   bool // with `store`, whose server shares the core of Caddy
+	// Durable: its Redis has each answer on the disk before it gives it, and shares the core of Caddy.
+	Durable bool
 	// Challenge has the options of `challenge pow`; empty: there is none.
 	Challenge string
 	// Asked attempts are refused as challenge.

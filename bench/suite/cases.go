@@ -93,6 +93,8 @@ func cases() []scenario {
 	all = append(all,
 		scenario{name: "whole-sale", about: "1,000 units, every attempt by another buyer, until all are refused", measure: wholeSale,
 			peers: peers(nginxDict, nginxEvalsha, gate, gateFast)},
+		scenario{name: "store", about: "each answer on the disk: `store` beside a redis-server with appendfsync always, both on Caddy's core; reserved, proxied and confirmed; POST with JSON",
+			measure: durable, peers: peers(gateDurable, gateStore), stock: plenty, accept: true, want: accepted},
 		scenario{name: "reserve", about: "reservations in Redis, which has a core for itself", measure: reserve},
 		scenario{name: "levers-refuse", about: "what settings are worth: sold out; POST", extra: true, peers: variants, stock: 1, want: soldOut},
 		scenario{name: "guard", about: "what stockgate_guard costs: sold out; POST", extra: true, peers: guarded, stock: 1, want: soldOut},

@@ -18,6 +18,8 @@ var (
 	gateHS256    = peer.Spec{Name: "gate-hs256", Kind: peer.Caddy, Gate: true, HMAC: true}
 	gateKey      = peer.Spec{Name: "gate-key", Kind: peer.Caddy, Gate: true, Key: true}
 	gateFastKey  = peer.Spec{Name: "gate-fast-key", Kind: peer.Caddy, Gate: true, Fast: true, Key: true}
+	gateStore    = peer.Spec{Name: "gate-store", Kind: peer.Caddy, Gate: true, Store: true}
+	gateDurable  = peer.Spec{Name: "gate-redis-always", Kind: peer.Caddy, Gate: true, Durable: true}
 	gateKeyHS256 = peer.Spec{Name: "gate-key-hs256", Kind: peer.Caddy, Gate: true, Key: true, HMAC: true}
 )
 
