@@ -59,7 +59,10 @@ func (p *Process) Listens(addr string) error {
 	deadline := time.After(startWithin)
 	for tick := time.Tick(10 * time.Millisecond); ; {
 		if c, err := net.Dial("tcp", addr); err == nil {
-			return c.Close()
+			itself := c.LocalAddr().String() == addr // as TCP may where nothing listens yet
+			if err := c.Close(); err != nil || !itself {
+				return err
+			}
 		}
 		select {
 		case <-p.done:
