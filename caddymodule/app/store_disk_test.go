@@ -98,6 +98,6 @@ func TestStoreDown(t *testing.T) {
 	s.UntilScraped(map[string]string{"stockgate_store_up": "0"})
 	s.Eventually("the doctor says why", func() (string, bool) {
 		a := s.Admin("GET", "/stockgate/doctor", "")
-		return a.Body, strings.Contains(a.Body, "does not run, and is started again: exit status 1") && strings.Contains(a.Body, "it said: it is broken")
+		return a.Body, strings.Contains(a.Body, "does not run, and Caddy tries again: exit status 1") && strings.Contains(a.Body, "it said: it is broken")
 	})
 }

@@ -95,16 +95,22 @@ func plural(n int, of string) string {
 // diagnosis has the findings about a file and about an edge.
 type diagnosis struct {
 	adminapi.Diagnosis
-	inFile []string // the warnings about the file
+	inFile []string // the warnings about the file, each until the edge has it too
 }
 
-// add takes in what an edge has found. Its warnings that the file has too are there with their lines.
+// add takes in what an edge has found. A warning about the file is not repeated; it stands for one of the edge, which
+// may run more gates than the file has.
 func (d *diagnosis) add(seen *adminapi.Diagnosis) {
 	for _, f := range seen.Findings {
-		known := func(text string) bool { return strings.HasSuffix(f.Text, text) }
-		if f.Level != adminapi.LevelWarning || !slices.ContainsFunc(d.inFile, known) {
-			d.Add(f.Level, f.Check, "%s", f.Text)
+		at := -1
+		if f.Level == adminapi.LevelWarning {
+			at = slices.IndexFunc(d.inFile, func(text string) bool { return strings.HasSuffix(f.Text, text) })
 		}
+		if at >= 0 {
+			d.inFile = slices.Delete(d.inFile, at, at+1)
+			continue
+		}
+		d.Add(f.Level, f.Check, "%s", f.Text)
 	}
 }
 

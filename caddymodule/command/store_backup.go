@@ -160,7 +160,7 @@ func (c *call) copyBackup(to io.Writer, from io.Reader, size int64, address stri
 	return nil
 }
 
-// readError keeps the error of a reader: it is not one of what is written.
+// readError keeps the error of its reader, so that it is not taken for one of the writer.
 type readError struct {
 	from io.Reader
 	err  error

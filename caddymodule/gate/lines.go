@@ -78,7 +78,7 @@ func (l *Line) compile() (compiled attempt.LineSpec, err error) {
 	return compiled, nil
 }
 
-// lineRisks returns what is allowed and probably not meant in the gate's lines, as warnings.
+// lineRisks returns warnings about lines that are valid and rarely meant.
 func (j *Judge) lineRisks() (risks []string) {
 	var assumed []string
 	for i := range j.Lines {

@@ -63,7 +63,7 @@ type sent struct {
 	// operation has the arguments of an attempt by GraphQL.
 	operation scope.Judgement
 	body      []byte
-	// claims are those of the buyer's token; nil: the gate reads none.
+	// claims has the claims of the buyer's token; nil: the gate reads none.
 	claims []byte
 	// reading is for the cart; nil: the request says all.
 	reading *attempt.Reading

@@ -39,7 +39,7 @@ func (d *doctor) store() bool {
 func judgeStore(d *adminapi.Diagnosis, s *edgeruntime.StoreStatus) {
 	switch {
 	case s.PID == 0:
-		d.Add(adminapi.LevelError, "store", "the redis-server of %s does not run, and is started again: %s", s.Dir, cmp.Or(s.Why, "Caddy's log says why it ended"))
+		d.Add(adminapi.LevelError, "store", "the redis-server of %s does not run, and Caddy tries again: %s", s.Dir, cmp.Or(s.Why, "Caddy's log says why it ended"))
 	case s.Restarts > 0:
 		d.Add(adminapi.LevelWarning, "store", "%s runs as process %d in %s, and has ended %d times since Caddy started, the last time with: %s", s.Version, s.PID, s.Dir, s.Restarts, s.Why)
 	default:

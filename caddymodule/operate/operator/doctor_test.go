@@ -297,6 +297,14 @@ func TestDoctorFindsWhatIsWrongWithGates(t *testing.T) {
 			t.Errorf("the log does not say %q", text)
 		}
 	}
+	// a file with one of the two gates that run
+	two := "stockgate_guard\n@order {\nmethod POST\npath /order\n}\nstockgate @order main {\nbuyer {header.X-User}\nline {json.sku}\n}\nrespond 201\n"
+	p.Change("", "", two+"@other {\nmethod POST\npath /other\n}\nstockgate @other other {\nbuyer {header.X-User}\nline {json.sku}\n}\n")
+	p.Doctor().Finds("warning config the buyer is taken from", "warning config the buyer is taken from")
+	p.File("one", "a.example {\n"+two+"}\n")
+	if out := p.Run("doctor", "--config", p.Path("one"), "-a", "caddyfile").Out; strings.Count(out, "the buyer is taken from") != 2 {
+		t.Errorf("two gates have that risk, and one is in the file:\n%s", out)
+	}
 	p.Change("", "", "respond 200\n")
 	p.Doctor().Finds("warning gate the configuration has no gate")
 
