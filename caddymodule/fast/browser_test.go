@@ -28,7 +28,7 @@ SITE127.0.0.1PORT {
 		FAST
 	}
 	header /shop Content-Type text/html
-	respond "the shop {http.request.uri.query.n}" 200
+	respond "<link rel=icon href=data:,>the shop {http.request.uri.query.n}" 200
 }
 `
 
@@ -61,41 +61,52 @@ func TestBrowserFastRefusalsOverHTTP2(t *testing.T) {
 	b := chromium.Start(t)
 	b.AcceptAnyCertificate()
 	b.Open("https://" + s.Fast + "/shop")
-	before := s.FastAnswers()
-	for _, atOnce := range []string{"false", "true"} {
+	before, sent := s.FastAnswers(), 0
+	ask := func(atOnce string) (fast int) {
 		type answer struct {
 			N             int
 			Status        int
 			Refusal, Body string
 		}
+		was := s.FastAnswers()
 		answers := chromium.Eval[[]answer](b, strings.Replace(browserRequests, "AT_ONCE", atOnce, 1))
 		if len(answers) != 60 {
 			t.Fatalf("%d answers", len(answers))
 		}
 		for _, a := range answers {
 			switch {
-			case a.N%2 == 1 && (a.Status != 200 || !strings.HasPrefix(a.Body, "the shop ")):
+			case a.N%2 == 1 && (a.Status != 200 || !strings.Contains(a.Body, "the shop ")):
 				t.Errorf("at once %s: the shop's answer: %+v", atOnce, a)
 			case a.N%2 == 0 && (a.Status != 409 || a.Refusal != "not_started" || !strings.Contains(a.Body, "not_started")):
 				t.Errorf("at once %s: a refusal: %+v", atOnce, a)
 			}
 		}
-		// at once, a page takes along the attempts before it that still wait for their bodies
-		if fast := s.FastAnswers() - before; atOnce == "false" && fast != 30 {
-			t.Errorf("the wrapper has answered %d one by one, want 30", fast)
+		sent += len(answers)
+		return s.FastAnswers() - was
+	}
+	// An attempt whose body comes a second after its head goes to the gate, so a machine that
+	// stands still for a second spoils a round. It does not spoil twenty.
+	for try := 1; ; try++ {
+		fast := ask("false")
+		if fast == 30 {
+			break
+		}
+		if try == 20 {
+			t.Fatalf("the wrapper has answered %d one by one, want 30", fast)
 		}
 	}
+	ask("true") // here a page takes along the attempts before it that still wait for their bodies
 	fast := s.FastAnswers() - before
 	protocols := chromium.Eval[[]string](b, `[...new Set(performance.getEntriesByType('resource').filter((e) => e.name.includes('n=')).map((e) => e.nextHopProtocol))]`)
 	if len(protocols) != 1 || protocols[0] != "h2" {
 		t.Errorf("Chromium has spoken %q", protocols)
 	}
 	ports, sampled, shop := make(map[any]bool), 0, 0
-	for sampled+shop < 120 {
+	for sampled+shop < sent {
 		line := sink.next()
 		r := line["request"].(map[string]any)
 		if !strings.Contains(r["uri"].(string), "?n=") {
-			continue // the page, and its icon
+			continue // the page
 		}
 		ports[r["remote_port"]] = true
 		if r["proto"] != "HTTP/2.0" {
@@ -107,8 +118,8 @@ func TestBrowserFastRefusalsOverHTTP2(t *testing.T) {
 			shop++
 		}
 	}
-	if len(ports) != 1 || sampled != fast || shop != 120-fast {
-		t.Errorf("%d refusals of the wrapper and %d answers of Caddy came on %d connections, want %d and %d on one", sampled, shop, len(ports), fast, 120-fast)
+	if len(ports) != 1 || sampled != fast || shop != sent-fast {
+		t.Errorf("%d refusals of the wrapper and %d answers of Caddy came on %d connections, want %d and %d on one", sampled, shop, len(ports), fast, sent-fast)
 	}
-	t.Logf("the wrapper has answered %d of 60 refusals", fast)
+	t.Logf("the wrapper has answered %d of %d refusals", fast, sent/2)
 }
