@@ -159,6 +159,7 @@ var arrows = map[string][]string{
 	},
 	"internal/store/reservation/embedded": {"internal/store/shard", "lua"},
 	"internal/store/child":                {"internal/loop", "internal/store/shard"},
+	"internal/store/move":                 {"internal/loop", "internal/store/child", "internal/store/record", "internal/store/reservation", "internal/store/shard"},
 	"internal/store/backup":               {"internal/sale", "internal/store/child", "internal/store/queue", "internal/store/reservation", "internal/store/shard"},
 	"token":                               {"internal/jwks", "internal/strictjson"},
 
@@ -182,7 +183,8 @@ var arrows = map[string][]string{
 	},
 	"caddymodule/edgeruntime": {
 		"caddymodule/internal/meter", "caddymodule/internal/timing", "internal/edge", "internal/edge/risk", "internal/store/child",
-		"internal/store/queue", "internal/store/reservation", "internal/store/reservation/embedded", "internal/store/shard", "token",
+		"internal/store/move", "internal/store/queue", "internal/store/reservation", "internal/store/reservation/embedded", "internal/store/shard",
+		"token",
 	},
 	"caddymodule/overviewcache": {
 		"caddymodule/edgeruntime", "caddymodule/internal/timing", "internal/sale", "internal/store/queue", "internal/store/record",

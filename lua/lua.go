@@ -19,6 +19,10 @@ import (
 // queue.lua. A shard becomes one of 4 with the first order of a gate that has a queue.
 const Schema = 4
 
+// FrozenSchema is the schema of sales that are copied to another Redis: edges of every version leave
+// them alone.
+const FrozenSchema = 1_000_000
+
 //go:embed *.lua
 var files embed.FS
 

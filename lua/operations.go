@@ -103,6 +103,8 @@ var (
 	Align = operation(Operation{Name: "align", Script: manage, before: []string{"queuetimes"}})
 	// Swap reserves in the place of a hold. The promise is that of a reserve request.
 	Swap = operation(Operation{Name: "swap", Script: manage, Lease: true, Promise: true, before: []string{"verdicts"}})
+	// Freeze ends all changes of a sale that is copied to another Redis.
+	Freeze = operation(Operation{Name: "freeze", Script: manage})
 	// MoveIn enters what was bought before the sale came here.
 	MoveIn = operation(Operation{Name: "movein", Script: manage})
 )

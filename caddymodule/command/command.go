@@ -63,6 +63,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				ledgerCommand(),
 				rebuildCommand(),
 				storeCommand(),
+				moveCommand(),
 				luaCommand(),
 				healthCommand(),
 				keyCommand(),

@@ -5,13 +5,11 @@ import "time"
 // BackupTimeout bounds how long the server of `store` may take to write a backup.
 const BackupTimeout = 10 * time.Minute
 
-// Headers of POST store/backup, which answers with the backup itself.
-const (
-	// StageHeader says in each response of status 102 what the backup waits for.
-	StageHeader = "Stockgate-Stage"
-	// BackupHeader has a StoreBackup.
-	BackupHeader = "Stockgate-Backup"
-)
+// StageHeader says in each response of status 102 what a request waits for.
+const StageHeader = "Stockgate-Stage"
+
+// BackupHeader has a StoreBackup. POST store/backup answers with the backup itself.
+const BackupHeader = "Stockgate-Backup"
 
 // namedSales is how many sales a header names.
 const namedSales = 20

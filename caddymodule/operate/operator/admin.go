@@ -68,6 +68,8 @@ const (
 // POST | `/stockgate/gates/{name}/try` | how that gate decides on `{"request","answer"}`, HTTP messages in base64; also `"from"`, an address, and `"placeholders"`, those that other directives set. Nothing is reserved
 // POST | `/stockgate/try` | the same of the only gate
 // POST | `/stockgate/store/backup` | a copy of all that `store` has, as it is at one moment: a file of Redis, with `{"at","bytes","sales","named","server"}` in the header `Stockgate-Backup`
+// POST | `/stockgate/move` | moves all stock to `{"store"}`, a directory of this machine, or to `{"redis":["host:port"],"sentinel","cluster","username","password","tls"}`: `{"where","sales","keys","before"}`. The same again goes on
+// POST | `/stockgate/move/undo` | ends a move that has not finished: the stock stays, and sells
 // GET | `/stockgate/lists` | all named lists
 // GET | `/stockgate/lists/{name}` | a list and how many entries it has
 // POST | `/stockgate/lists/{name}/add`, `remove` | changes a list that is kept in Redis by a JSON array of up to 5,000 entries
@@ -127,6 +129,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"POST /stockgate/reservations/{id}/extend", (*operator).extend},
 		{"POST /stockgate/key/replace", (*operator).replaceKey},
 		{"DELETE /stockgate/edges/{edge}", (*operator).forgetEdge},
+		{"POST /stockgate/move/undo", (*operator).undoMove},
 		{"GET /stockgate/health", (*operator).health},
 		{"GET /stockgate/doctor", (*operator).examine},
 		{"GET /stockgate/gates", (*operator).listGates},
@@ -137,7 +140,10 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 	for i, route := range routes {
 		out[i] = caddy.AdminRoute{Pattern: route.pattern, Handler: serveOperator(route.handle)}
 	}
-	return append(out, caddy.AdminRoute{Pattern: "POST /stockgate/store/backup", Handler: caddy.AdminHandlerFunc(serveBackup)})
+	return append(out,
+		caddy.AdminRoute{Pattern: "POST /stockgate/store/backup", Handler: caddy.AdminHandlerFunc(serveBackup)},
+		caddy.AdminRoute{Pattern: "POST /stockgate/move", Handler: caddy.AdminHandlerFunc(serveMove)},
+	)
 }
 
 // operatorOf finds the edge runtime for a request; nil: it has answered that there is none.

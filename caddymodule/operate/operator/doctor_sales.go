@@ -64,7 +64,7 @@ func (d *doctor) sales() {
 		d.Add(adminapi.LevelError, "sales", "the sales cannot be read: %v", err)
 		return
 	}
-	newer, err := d.runtime.Store.Shard().NewerSales(ctx, ids)
+	newer, frozen, err := d.runtime.Store.Shard().NewerSales(ctx, ids)
 	switch {
 	case err != nil:
 		d.Add(adminapi.LevelError, "schema", "the layout of the sales' keys cannot be read: %v", err)
@@ -73,6 +73,7 @@ func (d *doctor) sales() {
 	default:
 		d.Add(adminapi.LevelOK, "schema", "this edge knows the layout of the keys of all %d sales", len(ids))
 	}
+	d.move(frozen)
 	for l := range d.runtime.Catalogue().All { // the index of sales may be gone, with all else
 		ids = append(ids, l.Sale.ID)
 	}

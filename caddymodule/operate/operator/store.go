@@ -47,17 +47,22 @@ func (o *operator) backupStore(r *http.Request, stage func(what string)) (*downl
 	return &download{saved, about}, nil
 }
 
+// stages tells a client what its request waits for, before the answer.
+func stages(w http.ResponseWriter) func(what string) {
+	return func(what string) {
+		w.Header().Set(adminapi.StageHeader, what)
+		w.WriteHeader(http.StatusProcessing)
+		w.Header().Del(adminapi.StageHeader)
+	}
+}
+
 // serveBackup answers with a backup of the store. The stages before that are told in responses of status 102.
 func serveBackup(w http.ResponseWriter, r *http.Request) error {
 	o, err := operatorOf(w, r)
 	if o == nil {
 		return err
 	}
-	d, err := o.backupStore(r, func(what string) {
-		w.Header().Set(adminapi.StageHeader, what)
-		w.WriteHeader(http.StatusProcessing)
-		w.Header().Del(adminapi.StageHeader)
-	})
+	d, err := o.backupStore(r, stages(w))
 	if err != nil {
 		return refuse(w, apiError(err))
 	}

@@ -203,7 +203,7 @@ func refused(sale string, r shard.Reply) error {
 	case lua.OK:
 		return nil
 	case lua.NewerSchema:
-		return shard.ErrNewerSchema
+		return shard.NewerSchema(r.Number(1))
 	case lua.NoSale:
 		return shard.ErrNoSale
 	case lua.Fenced:

@@ -64,7 +64,7 @@ func (s *Restorer) Renew(ctx context.Context, file *sale.Sale, doc string, versi
 	case lua.OK:
 		return &Restoration{shard: s.shard, sale: file.ID, Epoch: r.Number(1)}, nil
 	case lua.NewerSchema:
-		return nil, shard.ErrNewerSchema
+		return nil, shard.NewerSchema(r.Number(1))
 	default:
 		return nil, ErrOvertaken
 	}

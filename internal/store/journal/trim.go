@@ -37,7 +37,7 @@ func (j *Journal) Trim(ctx context.Context, sale string, h Head, upTo int64, led
 		switch r.Code() {
 		case lua.OK:
 		case lua.NewerSchema:
-			return 0, shard.ErrNewerSchema
+			return 0, shard.NewerSchema(r.Number(1))
 		default:
 			return 0, shard.ErrNoSale
 		}

@@ -96,7 +96,7 @@ func (l *Lists) listStep(ctx context.Context, secret *identity.Secret, list, op 
 	case lua.Foreign:
 		return 0, fmt.Errorf("%w: %w", shard.ErrRefused, ErrForeignSecret)
 	case lua.NewerSchema:
-		return 0, shard.ErrNewerSchema
+		return 0, shard.NewerSchema(r.Number(1))
 	default:
 		return 0, fmt.Errorf("%w: list gave %q", shard.ErrUnavailable, r.Code())
 	}
@@ -176,7 +176,7 @@ func (l *Lists) listMeta(ctx context.Context, list string) (listMeta, error) {
 func (m *listMeta) readable(secret *identity.Secret) error {
 	switch {
 	case m.schema > lua.Schema:
-		return shard.ErrNewerSchema
+		return shard.NewerSchema(m.schema)
 	case m.secret != "" && m.secret != secret.ListPrint():
 		return ErrForeignSecret
 	}

@@ -171,25 +171,26 @@ func infoFields(text string) map[string]string {
 	return fields
 }
 
-// NewerSales returns those of the sales whose keys a newer edge has written, in a layout that
-// this edge does not know.
-func (s *Client) NewerSales(ctx context.Context, ids []string) ([]string, error) {
+// NewerSales returns the sales whose keys a newer edge has written, in a layout that this edge does not know, and the
+// sales that a move has frozen.
+func (s *Client) NewerSales(ctx context.Context, ids []string) (newer, frozen []string, err error) {
 	pipe := s.Redis.Pipeline() // not MULTI: a full Redis refuses it
 	schemas := make([]*redis.StringCmd, len(ids))
 	for i, id := range ids {
 		schemas[i] = pipe.HGet(ctx, s.ShardKeys(id)[MetaKey], "schema")
 	}
 	_, _ = pipe.Exec(ctx)
-	var newer []string
 	for i, id := range ids {
 		switch n, err := schemas[i].Int64(); {
 		case err != nil && err != redis.Nil:
-			return nil, Explain(err)
+			return nil, nil, Explain(err)
+		case n == lua.FrozenSchema:
+			frozen = append(frozen, id)
 		case n > lua.Schema:
 			newer = append(newer, id)
 		}
 	}
-	return newer, nil
+	return newer, frozen, nil
 }
 
 // Listeners is how many edges listen for notices. One node of a cluster cannot count those of

@@ -204,7 +204,7 @@ func (s *Client) Replies(ctx context.Context, sale string, before ClockMark, raw
 		replies[i] = ReplyOf(raw[i+Header], &last)
 		switch replies[i].Code() {
 		case lua.NewerSchema:
-			return nil, 0, ErrNewerSchema
+			return nil, 0, NewerSchema(replies[i].Number(1))
 		case lua.Restoring:
 			restoring++
 		case lua.Fenced:

@@ -1,0 +1,88 @@
+package command_test
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/store/shard"
+)
+
+// A shop outgrows its machine: the stock goes to a Redis with all that was promised, sells there alone, and comes back.
+func TestMove(t *testing.T) {
+	server, redis := sitetest.Redis(t)
+	dir := shortDir(t)
+	store := map[string]any{"store": map[string]any{"dir": dir, "timeout": "1m"}}
+	s := sitetest.Open(t, store)
+	s.OpenSale()
+	here := sitetest.NewStoreShopper(t, dir)
+	here.HoldAs(record.ModeBackend, "waits", "plain", 2, time.Hour)
+	order(t, here, 1)
+	says := func(status int, want string, args ...string) {
+		t.Helper()
+		if r := s.Run(append([]string{"move"}, args...)...); r.Status != status || !strings.Contains(r.Out+r.Errors, want) {
+			t.Errorf("%q: %d, it does not say %q:\n%s%s", args, r.Status, want, r.Out, r.Errors)
+		}
+	}
+	says(2, "say where the stock goes")
+	says(2, "write the whole path", "--to", "./there")
+	says(2, "write the whole path", "--to", "var/there")
+	says(2, "exclude each other", "--to", dir, "--undo")
+	says(2, "the other options are for a Redis only", "--to", dir, "--cluster")
+	says(2, "several addresses need", "--to", server.Addr()+",127.0.0.1:1")
+	says(2, "it has no password", "--to", server.Addr(), "--password-file", s.File("empty", "\n"))
+	says(1, "is in "+dir+" already", "--to", dir)
+	says(1, "no move from here is under way", "--undo")
+	says(1, "sale double11 is open: pause it first", "--to", server.Addr())
+	says(3, "redis does not answer", "--to", "127.0.0.1:1")
+
+	s.OK("sale", "pause", "double11")
+	if said := s.OK("move", "--to", "redis://"+server.Addr()); !strings.Contains(said, "All stock is in "+server.Addr()+": 1 sale") || !strings.Contains(said, "Write `redis "+server.Addr()+"`") {
+		t.Errorf("it says\n%s", said)
+	}
+	if r := s.Run("sale", "open", "double11"); r.Status != 3 || !strings.Contains(r.Errors, "the stock was moved to another Redis") {
+		t.Errorf("opened where it was: %+v", r)
+	}
+	if d := s.Admin("GET", "/stockgate/doctor", ""); !strings.Contains(d.Body, "the stock has left for "+server.Addr()) || strings.Contains(d.Body, "a newer stockgate") {
+		t.Errorf("the doctor says\n%s", d.Body)
+	}
+	says(0, "All stock is in "+server.Addr(), "--to", server.Addr()) // which changes nothing
+	says(1, "the stock has left for "+server.Addr(), "--undo")
+
+	s.Load(redis)
+	s.OK("sale", "open", "double11")
+	there := sitetest.NewShopper(t, server)
+	there.Must(there.Confirm(t.Context(), "double11", "waits", reservation.SourceShop, "paid"))
+	order(t, there, 2)
+	if b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" || b.Cell("plain", "") != "100 96 0 0 4" {
+		t.Errorf("the sale is %+v", b)
+	}
+	if d := s.Admin("GET", "/stockgate/doctor", ""); strings.Contains(d.Body, `"check":"move"`) || strings.Contains(d.Body, "signing key") && strings.Contains(d.Body, "another") {
+		t.Errorf("the doctor says\n%s", d.Body)
+	}
+
+	s.OK("sale", "pause", "double11")
+	s.Eventually("back into the directory, once its server has ended", func() (string, bool) {
+		r := s.Run("move", "--to", dir)
+		return r.Errors, r.Status == 0
+	})
+	s.Load(store)
+	s.OK("sale", "open", "double11")
+	here = sitetest.NewStoreShopper(t, dir)
+	order(t, here, 3)
+	if b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" || b.Cell("plain", "") != "100 95 0 0 5" {
+		t.Errorf("the sale is %+v", b)
+	}
+	if err := there.SetStatus(t.Context(), "double11", sale.Open, "me"); !errors.Is(err, shard.ErrMoved) {
+		t.Errorf("both sell: %v", err)
+	}
+	if _, err := os.Stat(dir); err != nil {
+		t.Error(err)
+	}
+}

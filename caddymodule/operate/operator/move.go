@@ -1,0 +1,112 @@
+package operator
+
+import (
+	"context"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/internal/request"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/store/shard"
+)
+
+// moveStock moves all stock to another Redis.
+func (o *operator) moveStock(r *http.Request, stage func(what string)) (*adminapi.StockMoved, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	var asked adminapi.MoveRequest
+	if err := request.JSON(r, adminBody, &asked); err != nil {
+		return nil, err
+	}
+	to, err := targetOf(&asked)
+	if err != nil {
+		return nil, err
+	}
+	// it goes on after the client has disconnected: stock that is half copied sells nothing
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminapi.MoveTimeout)
+	defer cancel()
+	to.By, to.Stage = o.by, func(what string) {
+		o.log.Info("moving the stock", zap.String("by", o.by), zap.String("stage", what))
+		stage(what)
+	}
+	done, err := o.runtime.Move(ctx, *to)
+	if err != nil {
+		o.log.Error("the stock is not moved", zap.String("by", o.by), zap.Error(err))
+		return nil, err
+	}
+	o.log.Info("the stock is moved, and sells nothing here any more", zap.String("by", o.by), zap.String("to", done.Where), zap.Strings("sales", done.Sales), zap.Int("keys", done.Keys))
+	return &adminapi.StockMoved{Where: done.Where, Sales: done.Sales, Keys: done.Keys, Before: done.Before}, nil
+}
+
+// targetOf reads where stock is to be moved.
+func targetOf(asked *adminapi.MoveRequest) (*edgeruntime.MoveOptions, error) {
+	switch {
+	case (asked.Store != "") == (len(asked.Redis) > 0):
+		return nil, request.Bad("say where the stock goes: either store, a directory, or redis, addresses")
+	case asked.Store == "":
+		to := &edgeruntime.MoveOptions{Redis: shard.Options{
+			Addresses: asked.Redis, Sentinel: asked.Sentinel, Cluster: asked.Cluster, Username: asked.Username, Password: asked.Password, TLS: asked.TLS,
+			Timeout: time.Minute, // no buyer waits
+		}}
+		if err := to.Redis.Validate(); err != nil {
+			return nil, request.Bad("%w", err)
+		}
+		return to, nil
+	case !filepath.IsAbs(asked.Store):
+		return nil, request.Bad("store %q: write the whole path of the directory on the machine of this Caddy, such as /var/lib/stockgate", asked.Store)
+	}
+	return &edgeruntime.MoveOptions{Dir: filepath.Clean(asked.Store)}, nil
+}
+
+// serveMove moves the stock. Responses of status 102 name its stages.
+func serveMove(w http.ResponseWriter, r *http.Request) error {
+	o, err := operatorOf(w, r)
+	if o == nil {
+		return err
+	}
+	done, err := o.moveStock(r, stages(w))
+	if err != nil {
+		return refuse(w, apiError(err))
+	}
+	return write(w, http.StatusOK, done)
+}
+
+// undoMove ends a move that has not finished.
+func (o *operator) undoMove(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminapi.MoveTimeout)
+	defer cancel()
+	if err := o.runtime.UndoMove(ctx); err != nil {
+		return nil, err
+	}
+	o.ctx = ctx
+	return map[string]bool{"undone": true}, o.noted(nil, "a move of the stock is given up: it stays here")
+}
+
+// move examines whether the stock is here, and which sales are frozen.
+func (d *doctor) move(frozen []string) {
+	ctx, cancel := d.call()
+	defer cancel()
+	m, err := d.runtime.Client().Move(ctx)
+	switch {
+	case err != nil:
+		d.Add(adminapi.LevelError, "move", "whether the stock was moved cannot be read: %v", err)
+	case m != nil && m.Stage == shard.Left:
+		d.Add(adminapi.LevelError, "move", "the stock has left for %s, at %s, by %s, and nothing is sold here: write that into the Caddyfile in the place of this one, and reload", m.Where, adminapi.LocalTime(m.At), m.By)
+	case m != nil && m.Stage == shard.Leaving:
+		d.Add(adminapi.LevelError, "move", "a move of the stock to %s, begun at %s by %s, has not finished, and nothing is sold: while none is under way, run it again, or let the stock stay with 'caddy stockgate move --undo'",
+			m.Where, adminapi.LocalTime(m.At), m.By)
+	case m != nil && m.Stage == shard.Coming:
+		d.Add(adminapi.LevelError, "move", "a move of the stock from %s to here has not finished, and nothing is sold here: run it again at the edge there", m.Where)
+	case len(frozen) > 0:
+		d.Add(adminapi.LevelError, "move", "a move of the stock was given up, and %s still sells nothing: run 'caddy stockgate move --undo'", strings.Join(frozen, ", "))
+	}
+}
