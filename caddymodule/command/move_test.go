@@ -39,14 +39,14 @@ func TestMove(t *testing.T) {
 	says(2, "it has no password", "--to", server.Addr(), "--password-file", s.File("empty", "\n"))
 	says(1, "is in "+dir+" already", "--to", dir)
 	says(1, "no move from here is under way", "--undo")
-	says(1, "sale double11 is open: pause it first", "--to", server.Addr())
+	says(1, "sale double11 is open: pause it first, `caddy stockgate sale pause double11`", "--to", server.Addr())
 	says(3, "redis does not answer", "--to", "127.0.0.1:1")
 
 	s.OK("sale", "pause", "double11")
 	if said := s.OK("move", "--to", "redis://"+server.Addr()); !strings.Contains(said, "All stock is in "+server.Addr()+": 1 sale") || !strings.Contains(said, "Write `redis "+server.Addr()+"`") {
 		t.Errorf("it says\n%s", said)
 	}
-	if r := s.Run("sale", "open", "double11"); r.Status != 3 || !strings.Contains(r.Errors, "the stock was moved to another Redis") {
+	if r := s.Run("sale", "open", "double11"); r.Status != 3 || !strings.Contains(r.Errors, "the stock has been moved") {
 		t.Errorf("opened where it was: %+v", r)
 	}
 	if d := s.Admin("GET", "/stockgate/doctor", ""); !strings.Contains(d.Body, "the stock has left for "+server.Addr()) || strings.Contains(d.Body, "a newer stockgate") {
@@ -55,6 +55,9 @@ func TestMove(t *testing.T) {
 	says(0, "All stock is in "+server.Addr(), "--to", server.Addr()) // which changes nothing
 	says(1, "the stock has left for "+server.Addr(), "--undo")
 
+	if health := s.Admin("GET", "/stockgate/health", ""); health.Status != 503 || len(s.Logged("not selling: the gates answer 503")) == 0 {
+		t.Errorf("an edge at the old place is %s", health.Body)
+	}
 	s.Load(redis)
 	s.OK("sale", "open", "double11")
 	there := sitetest.NewShopper(t, server)

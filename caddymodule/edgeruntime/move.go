@@ -37,6 +37,7 @@ func (d *Runtime) Move(ctx context.Context, o MoveOptions) (*move.Summary, error
 		return nil, err
 	}
 	done, err := move.Run(ctx, move.Options{From: d.Store, Here: d.here(), Edge: d.Leases().ID(), Backlog: d.Backlog, Stage: o.Stage, To: to, By: o.By})
+	_ = d.Recheck(ctx) // this edge must know where the stock is; the log and Ready report errors
 	return done, errors.Join(err, to.Close())
 }
 
@@ -58,5 +59,7 @@ func (d *Runtime) UndoMove(ctx context.Context) error {
 		return errMoving
 	}
 	defer moving.Unlock()
-	return move.Undo(ctx, d.Store)
+	err := move.Undo(ctx, d.Store)
+	_ = d.Recheck(ctx)
+	return err
 }

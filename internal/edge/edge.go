@@ -233,6 +233,14 @@ func (e *Edge) watch(ctx context.Context) {
 // Refresh looks for changed sales now.
 func (e *Edge) Refresh(ctx context.Context) error { return e.look(ctx) }
 
+// Recheck is Refresh, and looks also at what Refresh looks at only now and then.
+func (e *Edge) Recheck(ctx context.Context) error {
+	e.watching.Lock()
+	e.checked = time.Time{}
+	e.watching.Unlock()
+	return e.look(ctx)
+}
+
 // look asks Redis once for everything that an edge must know.
 func (e *Edge) look(ctx context.Context) error {
 	e.watching.Lock()
@@ -274,6 +282,9 @@ func (e *Edge) check(ctx context.Context) error {
 		return nil
 	}
 	if err := e.shard.CheckMemoryPolicy(ctx); err != nil {
+		return err
+	}
+	if err := e.shard.CheckMove(ctx); err != nil {
 		return err
 	}
 	secret, err := e.shard.Enroll(ctx, e.keys, e.secret.Load())

@@ -100,7 +100,7 @@ func (m *mover) busy(ctx context.Context) (string, error) {
 	}
 	for i, id := range m.done.Sales {
 		if status := lines[i].Meta.Text(0); status == "open" {
-			return "", shard.Refused("sale %s is open: pause it first, `caddy stockgate sale pause %[1]s`", id)
+			return "", shard.Refused("sale %s is open: pause it first, `caddy stockgate sale pause %s`", id, id)
 		}
 		if lines[i].AtShop > 0 {
 			return fmt.Sprintf("the shop has %d orders from the line of sale %s, or they have their turn; `caddy stockgate queue pause %s` lets no more go", lines[i].AtShop, id, id), nil

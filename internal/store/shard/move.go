@@ -18,7 +18,7 @@ import (
 type movedError struct{}
 
 func (movedError) Error() string {
-	return "the stock was moved to another Redis, or is on its way there: `caddy stockgate doctor` says where it is and what to do"
+	return "the stock has been moved, or a move has frozen it: `caddy stockgate doctor` says where it is and what to do"
 }
 
 // Is treats the error as an unknown layout: nothing has changed.
@@ -72,6 +72,22 @@ func (s *Client) Move(ctx context.Context) (*MoveNote, error) {
 	return &MoveNote{m["id"], MoveStage(m["stage"]), m["where"], m["came"], m["by"], time.UnixMilli(ms)}, nil
 }
 
+// CheckMove returns an ErrMoved unless the stock is here.
+func (s *Client) CheckMove(ctx context.Context) error {
+	switch m, err := s.Move(ctx); {
+	case err != nil:
+		return err
+	case m == nil || m.Stage == Came || m.Stage == Stays:
+		return nil
+	case m.Stage == Left:
+		return fmt.Errorf("%w: it has left for %s", ErrMoved, m.Where)
+	case m.Stage == Coming:
+		return fmt.Errorf("%w: it has not come from %s yet", ErrMoved, m.Where)
+	default:
+		return fmt.Errorf("%w: it has not left for %s yet", ErrMoved, m.Where)
+	}
+}
+
 // NoteMove notes a move.
 func (s *Client) NoteMove(ctx context.Context, m *MoveNote) error {
 	return Explain(s.Redis.HSet(ctx, s.moveKey(), "id", m.ID, "stage", string(m.Stage), "where", m.Where, "came", m.Came, "by", m.By, "at", m.At.UnixMilli()).Err())
@@ -122,7 +138,7 @@ func (s *Client) Freeze(ctx context.Context, sale string) error {
 	case lua.NoSale:
 		return ErrNoSale
 	default:
-		return Refused("sale %s is %s: pause it first, `caddy stockgate sale pause %[1]s`", sale, r.Text(1))
+		return Refused("sale %s is %s: pause it first, `caddy stockgate sale pause %s`", sale, r.Text(1), sale)
 	}
 }
 
