@@ -78,29 +78,51 @@ func isFree(name string) error {
 		if err != nil {
 			return usageError{fmt.Errorf("the file cannot be written: %w", err)}
 		}
-		return usageError{fmt.Errorf("%s exists, and a backup overwrites nothing: name another file", name)}
+		return existsError(name)
 	}
 	return nil
 }
 
-// giveName gives a file that is complete its name. It is on the disk then.
+func existsError(name string) error {
+	return usageError{fmt.Errorf("%s exists, and a backup overwrites nothing: name another file", name)}
+}
+
+// giveName gives a file that is complete its name, unless another file has it. It is on the disk then.
 func giveName(temp *os.File, name string) error {
-	err := errors.Join(temp.Sync(), temp.Close())
-	if err == nil {
-		err = isFree(name)
+	if err := errors.Join(temp.Sync(), temp.Close()); err != nil {
+		return fmt.Errorf("the backup cannot be written: %w", err)
 	}
-	if err == nil {
-		err = os.Rename(temp.Name(), name)
+	err := os.Link(temp.Name(), name)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		err = takeName(temp.Name(), name) // some file systems have no links
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return existsError(name)
 	}
 	if err != nil {
 		return fmt.Errorf("the backup cannot be written: %w", err)
 	}
+	_ = os.Remove(temp.Name())
 	dir, err := os.Open(filepath.Dir(name))
 	if err != nil {
 		return nil // some directories may be written and not read
 	}
 	defer dir.Close()
 	_ = dir.Sync()
+	return nil
+}
+
+// takeName renames a file without a link. For a moment an empty file keeps the name from others.
+func takeName(temp, name string) error {
+	taken, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return err
+	}
+	taken.Close()
+	if err := os.Rename(temp, name); err != nil {
+		_ = os.Remove(name)
+		return err
+	}
 	return nil
 }
 
