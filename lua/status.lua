@@ -3,15 +3,16 @@
 -- a[1]  status  open | paused | closed
 -- a[2]  cause   who
 -- a[3]  version of the sale that the caller has seen, or ''
--- a[4]  backup  ms; when the backup was made from which the sale comes. It is noted, with the same
---               status too, until the status changes without it; or ''
+-- a[4]  behind  'backup ms', when the backup was made from which the sale comes; or ''. It is noted, with
+--               the same status too, until the status changes without it. A new one begins a new epoch, because
+--               the next numbers were given to others: continues is 'epoch seq' of the one before
 --
 -- Returns { 'ok', version } (the same status again changes nothing else) { 'conflict', status } { 'no_sale' }
 --         { 'conflict', 'merging' } it is not opened before everything is merged
 --         { 'version', version }    another one than the caller has seen: nothing was changed
 --
 -- uses changes.lua: changed, dirty, notice, operations, write_journal
--- uses shard.lua: int, shard
+-- uses shard.lua: META_KEY, call, int, shard
 
 local reached_from = {
   open = { draft = true, paused = true },
@@ -19,18 +20,29 @@ local reached_from = {
   closed = { draft = true, open = true, paused = true },
 }
 
+-- fall_behind begins an epoch: what a ledger has acknowledged is of the one before.
+local function fall_behind(behind)
+  if call('HGET', KEYS[META_KEY], 'behind') == behind then return end
+  changed.meta.continues = int(shard.epoch) .. ' ' .. int(shard.seq)
+  shard.epoch = math.max(shard.now, shard.epoch + 1)
+  changed.meta.epoch, changed.meta.behind = int(shard.epoch), behind
+  changed.meta.acked, changed.meta.acked_at = false, false
+  dirty = true
+end
+
 function operations.status(a)
-  local status, backup = a[1], (a[4] or '') ~= '' and a[4]
+  local status, behind = a[1], (a[4] or '') ~= '' and a[4]
   if not shard.exists then return { 'no_sale' } end
   if shard.status == status then
-    if backup then changed.meta.backup, dirty = backup, true end
+    if behind then fall_behind(behind) end
     return { 'ok', shard.version }
   end
   if (a[3] or '') ~= '' and shard.version ~= tonumber(a[3]) then return { 'version', shard.version } end
   if status == 'open' and shard.merging then return { 'conflict', 'merging' } end
   if not (reached_from[status] and reached_from[status][shard.status]) then return { 'conflict', shard.status } end
+  if behind then fall_behind(behind) else changed.meta.behind = false end
   shard.status, shard.version = status, shard.version + 1
-  changed.meta.status, changed.meta.version, changed.meta.backup = status, int(shard.version), backup
+  changed.meta.status, changed.meta.version = status, int(shard.version)
   write_journal(status, int(shard.version), '', '', '', a[2], '')
   notice = 'sale'
   return { 'ok', shard.version }

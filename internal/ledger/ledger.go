@@ -121,6 +121,8 @@ type PositionError struct {
 	// Missed is the position of the ledger from which the life of Want was rebuilt, which had not what
 	// this ledger has; zero: it had, or is not known.
 	Missed Position
+	// Continues is the epoch that the life of Want goes on from; zero: none.
+	Continues journal.Continued
 }
 
 func (e *PositionError) Error() string {
@@ -135,6 +137,12 @@ func (e *PositionError) Error() string {
 	case e.Have.Epoch != e.Want.Epoch && e.Elsewhere:
 		return fmt.Sprintf("the ledger has sale %s up to entry %d of an earlier life (its epoch was %d and is %d), and another ledger follows it since: give every edge that one, and never rebuild the sale from this one",
 			e.Sale, e.Have.Seq, e.Have.Epoch, e.Want.Epoch)
+	case e.Have.Epoch == e.Continues.Epoch && e.Have.Seq > e.Continues.Last:
+		return fmt.Sprintf("redis has lost movements of sale %s: the ledger has it up to entry %d of epoch %d, and epoch %d goes on after entry %d of that, so what was sold since may be sold again; "+
+			"pause the sale, and restore it with `caddy stockgate rebuild %s --from ledger`", e.Sale, e.Have.Seq, e.Have.Epoch, e.Want.Epoch, e.Continues.Last, e.Sale)
+	case e.Have.Epoch == e.Continues.Epoch:
+		return fmt.Sprintf("sale %s has a new epoch, %d, since it was restored from a backup. Redis has all that the ledger has of epoch %d, up to entry %d: pause the sale, and run "+
+			"`caddy stockgate rebuild %s --from ledger`, so that the ledger follows it again", e.Sale, e.Want.Epoch, e.Have.Epoch, e.Have.Seq, e.Sale)
 	case e.Have.Epoch != e.Want.Epoch:
 		return fmt.Sprintf("redis has lost sale %s since the ledger followed it (its epoch was %d and is %d): restore it with `caddy stockgate rebuild %s --from ledger`",
 			e.Sale, e.Have.Epoch, e.Want.Epoch, e.Sale)

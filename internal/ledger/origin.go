@@ -53,7 +53,7 @@ type Beginnings interface {
 // acknowledges this life is another one. Where the journal still has its beginning, the error says
 // whether this ledger has something that the other one had not when the sale was rebuilt.
 func OtherLife(ctx context.Context, in Beginnings, sale string, at Position, h journal.Head) *PositionError {
-	e := &PositionError{Sale: sale, Have: at, Want: Position{Epoch: h.Epoch}, Elsewhere: at.Epoch < h.Epoch && h.Acked > 0}
+	e := &PositionError{Sale: sale, Have: at, Want: Position{Epoch: h.Epoch}, Continues: h.Continues, Elsewhere: at.Epoch < h.Epoch && h.Acked > 0}
 	if at.Epoch >= h.Epoch {
 		return e
 	}

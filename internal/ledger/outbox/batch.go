@@ -34,6 +34,9 @@ type Range struct {
 	// First and Last are the numbers of the range: the next one of this epoch begins at Last + 1.
 	First int64 `json:"first"`
 	Last  int64 `json:"last"`
+	// Continues is the epoch that this one goes on from: what the receiver has of that up to Last is the same
+	// under the same numbers; nil: its numbers begin with 1.
+	Continues *journal.Continued `json:"continues,omitempty"`
 	// Lost are the numbers that were trimmed before they could be sent; nil: none.
 	Lost *Numbers `json:"lost,omitempty"`
 	// Movements are the movements of the range, of the configured kinds.
@@ -49,6 +52,7 @@ type Numbers struct {
 // batch is a message that is ready to be sent, unchanged at every retry.
 type batch struct {
 	epoch, after, last int64
+	continues          journal.Continued
 	lost               *Numbers
 	movements          int
 	full               bool // there was more
@@ -62,7 +66,7 @@ func (b *batch) empty() bool { return b.movements == 0 && b.lost == nil }
 
 // read makes the next batch: what fits, and not beyond the number upTo if there is one.
 func (s *sending) read(ctx context.Context, head *journal.Head, upTo int64) (*batch, error) {
-	b := &batch{epoch: head.Epoch, after: head.Sent}
+	b := &batch{epoch: head.Epoch, after: head.Sent, continues: head.Continues}
 	movements, err := s.history.Read(ctx, s.sale, b.epoch, b.after, maxScan)
 	if gap, ok := errors.AsType[*journal.GapError](err); ok && gap.Have > 0 {
 		if before := gap.Want - 1 - b.after; before > 0 { // the gap is the next batch's
@@ -108,9 +112,11 @@ func (s *sending) fill(b *batch, movements []journal.Movement, upTo int64) error
 	b.movements = len(wanted)
 	b.id = messageID(s.sale, b.epoch, b.after+1, b.last)
 	var err error
-	b.body, err = json.Marshal(Message{MessageType, at, Range{
-		Sale: s.sale, Epoch: b.epoch, First: b.after + 1, Last: b.last, Lost: b.lost, Movements: ledger.Entries(s.sale, b.epoch, wanted),
-	}})
+	r := Range{Sale: s.sale, Epoch: b.epoch, First: b.after + 1, Last: b.last, Lost: b.lost, Movements: ledger.Entries(s.sale, b.epoch, wanted)}
+	if b.continues != (journal.Continued{}) {
+		r.Continues = &b.continues
+	}
+	b.body, err = json.Marshal(Message{MessageType, at, r})
 	return err
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/ledger/outbox"
 	"github.com/stockgate/stockgate/internal/ledger/sqlite"
+	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/journal"
 	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/internal/test/ledgertest"
@@ -406,6 +407,45 @@ func TestEpochEndsUnsent(t *testing.T) {
 	untilSent(t, s, r)
 	if n, _ := c.Logged("before the outbox had sent all"); n != 1 {
 		t.Errorf("it is said %d times that the epoch has ended, want 1", n)
+	}
+}
+
+// A sale that is restored from a backup sells in a new epoch, so that a receiver that skips the numbers it has gets what is
+// sold from then on; the messages say which movements it may have of the epoch before.
+func TestRestoredFromABackup(t *testing.T) {
+	server := redistest.Start(t)
+	s, r, c := ledgertest.NewSeller(t, server, 1000), newReceiver(t), newCounts()
+	run(t, s.Store.Journal(), nil, options(t, r), c)
+	s.Sell(5)
+	untilSent(t, s, r)
+	before, err := s.Store.Journal().Head(ledgertest.Soon(t), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Store.MarkRestored(ledgertest.Soon(t), "s", time.Now(), "me"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Store.SetStatus(ledgertest.Soon(t), "s", sale.Open, "me"); err != nil {
+		t.Fatal(err)
+	}
+	s.Sell(5)
+	ledgertest.Eventually(t, "all is sent", func() bool {
+		h, err := s.Store.Journal().Head(ledgertest.Soon(t), "s")
+		return err == nil && h.Unsent() == 0
+	})
+	after, err := s.Store.Journal().Head(ledgertest.Soon(t), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	want, err := s.Store.Journal().Movements(ledgertest.Soon(t), "s", before.Last, 1e6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ledgertest.Same(t, r.movements(after.Epoch), want)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if last := r.requests[len(r.requests)-1].Data; last.Continues == nil || *last.Continues != (journal.Continued{Epoch: before.Epoch, Last: before.Last}) {
+		t.Errorf("the receiver hears %+v", last)
 	}
 }
 

@@ -134,6 +134,9 @@ func (r *receiver) take(one request) {
 	defer r.mu.Unlock()
 	d := one.Data
 	life := fmt.Sprintf("%s/%d", d.Sale, d.Epoch)
+	if _, known := r.last[life]; !known && d.Continues != nil {
+		r.last[life] = min(r.last[fmt.Sprintf("%s/%d", d.Sale, d.Continues.Epoch)], d.Continues.Last)
+	}
 	if d.First > r.last[life]+1 && !r.some {
 		r.t.Errorf("%s begins at %d, and what is here of %s ends at %d", one.id, d.First, life, r.last[life])
 	}

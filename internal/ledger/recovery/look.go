@@ -13,7 +13,7 @@ import (
 var foundText = map[PriorState]string{
 	FoundNothing:    "redis has nothing of it",
 	FoundUnfinished: "an earlier rebuild broke off",
-	FoundOther:      "redis has lost it, and it was loaded again",
+	FoundOther:      "redis has another life of it: it was lost and loaded again, or restored from a backup",
 	FoundBehind:     "redis has lost movements that the ledger has",
 	FoundDisagrees:  "redis has lost movements that the ledger has, and has given their numbers to others",
 	FoundAll:        "redis has everything that the ledger has",

@@ -278,7 +278,8 @@ func (c *merger) adviseMerged() {
 	if len(c.short) > 0 {
 		c.note("%d of them have no units any more, because both lives have sold them: see no_stock, and `caddy stockgate holds %s --state unbacked`.", len(c.short), c.id)
 	}
-	if c.life.Version > c.doc.Version && c.out.Found != FoundOther && c.out.Found != FoundUnfinished {
+	behind := c.life.Continues.Epoch == c.at.Epoch && c.at.Seq < c.life.Continues.Last // the ledger may lack a change
+	if behind || c.life.Version > c.doc.Version && c.out.Found != FoundOther && c.out.Found != FoundUnfinished {
 		c.note("The sale's file was changed after the ledger had it last: apply it again.")
 	}
 }

@@ -29,7 +29,7 @@ type RebuildOptions struct {
 type PriorState string
 
 // FoundNothing: everything is lost. FoundUnfinished: a rebuild was interrupted.
-// FoundOther: everything was lost, and the sale was loaded again. FoundBehind,
+// FoundOther: everything was lost and the sale was loaded again, or it comes from a backup. FoundBehind,
 // FoundDisagrees: the last movements are lost, and others may have taken their numbers.
 // FoundAll: nothing is lost.
 const (

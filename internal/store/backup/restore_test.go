@@ -14,6 +14,7 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/backup"
 	"github.com/stockgate/stockgate/internal/store/child"
+	"github.com/stockgate/stockgate/internal/store/journal"
 	"github.com/stockgate/stockgate/internal/store/queue"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
@@ -64,6 +65,14 @@ func TestRestore(t *testing.T) {
 			t.Fatal(refusal, err)
 		}
 	}
+	before := map[string]journal.Head{}
+	for _, id := range []string{"open", "paused", "closed", "draft"} {
+		h, err := store.Journal().Head(stocktest.Soon(t), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before[id] = h
+	}
 	saved, err := s.Backup(stocktest.Soon(t), func(child.Stage) {})
 	if err != nil {
 		t.Fatal(err)
@@ -88,6 +97,18 @@ func TestRestore(t *testing.T) {
 		b, err := store.SaleStock(stocktest.Soon(t), id)
 		if err != nil || b.Status != status || b.RestoredFrom.Equal(saved.Time) != (status != sale.Closed) || !b.Balanced {
 			t.Errorf("%s: %+v, %v", id, b, err)
+		}
+	}
+	for id, was := range before {
+		h, err := store.Journal().Head(stocktest.Soon(t), id)
+		if err != nil || h.Epoch <= was.Epoch || h.Continues != (journal.Continued{Epoch: was.Epoch, Last: was.Last}) {
+			t.Errorf("%s goes on in %+v, %v; it was %+v", id, h, err, was)
+		}
+		if _, err := store.MarkRestored(stocktest.Soon(t), id, saved.Time, "me"); err != nil {
+			t.Fatal(err)
+		}
+		if again, err := store.Journal().Head(stocktest.Soon(t), id); err != nil || again.Epoch != h.Epoch || again.Last != h.Last {
+			t.Errorf("%s was marked again, and is %+v, %v", id, again, err)
 		}
 	}
 	if line, err := queue.Show(stocktest.Soon(t), store, "open"); err != nil || !line.Paused {

@@ -3,6 +3,7 @@ package journal
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 	"time"
@@ -15,7 +16,7 @@ import (
 // Head says where a sale's journal begins and ends.
 type Head struct {
 	// Epoch is the life of the shard: another epoch means that Redis has lost the sale in
-	// between.
+	// between, or a part of it.
 	Epoch int64 `json:"epoch"`
 	// First and Last are numbers of movements. First 0: the journal is empty. Last is the
 	// newest number that was given, even if its movement is gone.
@@ -46,6 +47,15 @@ type Head struct {
 	// Fenced says that the sale waits for what its Redis lacks, see package fence: Last may be lower than
 	// before, and what is lost is known afterwards.
 	Fenced bool `json:"fenced,omitzero"`
+	// Continues is the epoch that this one goes on from; zero: its numbers begin with 1.
+	Continues Continued `json:"continues,omitzero"`
+}
+
+// Continued is an epoch from which another one goes on, such as after a restore from a backup. Numbers up to Last are the
+// same movements in both. Those above are other ones.
+type Continued struct {
+	Epoch int64 `json:"epoch"`
+	Last  int64 `json:"last"`
 }
 
 // Behind is how many movements no ledger has.
@@ -54,12 +64,18 @@ func (h *Head) Behind() int64 { return max(h.Last-h.Acked, 0) }
 // Unsent is how many movements the outbox's receiver does not have.
 func (h *Head) Unsent() int64 { return max(h.Last-h.Sent, 0) }
 
+// ContinuedOf reads what lua/status.lua calls continues.
+func ContinuedOf(text string) (c Continued) {
+	_, _ = fmt.Sscan(text, &c.Epoch, &c.Last)
+	return c
+}
+
 // Head reads where a sale's journal begins and ends. It returns ErrNoSale when there is no
 // journal.
 func (j *Journal) Head(ctx context.Context, sale string) (Head, error) {
 	before := j.shard.Clock(sale).Mark()
 	known, _, _ := j.LastHead(sale)
-	meta, first, err := j.shard.JournalHead(ctx, sale, "epoch", "seq", "acked", "acked_at", "clock", "sent", "sent_at", "lead", "term", "fence", "fenced")
+	meta, first, err := j.shard.JournalHead(ctx, sale, "epoch", "seq", "acked", "acked_at", "clock", "sent", "sent_at", "lead", "term", "fence", "fenced", "continues")
 	if err != nil {
 		return Head{}, err
 	}
@@ -69,6 +85,7 @@ func (j *Journal) Head(ctx context.Context, sale string) (Head, error) {
 	h := Head{Epoch: meta.Number(0), Last: meta.Number(1), Acked: meta.Number(2), AckedAt: record.TimeOf(meta.Number(3)), Now: j.JournalNow(sale, meta.Number(4), meta.Number(7))}
 	h.Lead = time.Duration(meta.Number(7)) * time.Millisecond
 	h.Sent, h.SentAt = meta.Number(5), record.TimeOf(meta.Number(6))
+	h.Continues = ContinuedOf(meta.Text(11))
 	fell := known.Epoch == h.Epoch && h.Last < known.Last
 	if h.Fenced = meta.Has(9) || fell && meta.Has(8) && j.isFenced(ctx, sale); !h.Fenced {
 		if fell {

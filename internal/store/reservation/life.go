@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/journal"
 )
 
 // Life is what Redis has of a sale.
@@ -24,6 +25,8 @@ type Life struct {
 	PreviousStatus sale.Status `json:"previous_status,omitempty"`
 	// Now is the time of the sale's Redis.
 	Now time.Time `json:"now"`
+	// Continues is the life that this one goes on from, such as after a restore from a backup; zero: none.
+	Continues journal.Continued `json:"-"`
 }
 
 // Life reads what Redis has of a sale.
@@ -31,7 +34,7 @@ func (s *Store) Life(ctx context.Context, id string) (Life, error) {
 	if err := s.shard.ReadTime(ctx, id); err != nil {
 		return Life{}, err
 	}
-	meta, err := s.shard.Data(id).Meta(ctx, "epoch", "seq", "status", "version", "restoring", "merging")
+	meta, err := s.shard.Data(id).Meta(ctx, "epoch", "seq", "status", "version", "restoring", "merging", "continues")
 	if err != nil {
 		return Life{}, err
 	}
@@ -43,8 +46,10 @@ func (s *Store) Life(ctx context.Context, id string) (Life, error) {
 	if err != nil {
 		return Life{}, err
 	}
-	return Life{
+	l := Life{
 		Epoch: meta.Number(0), Seq: meta.Number(1), Status: sale.Status(meta.Text(2)), Version: meta.Number(3), Restoring: meta.Has(4),
 		HasPrevious: previous || meta.Has(5), PreviousEpoch: was.Number(1), PreviousStatus: sale.Status(was.Text(0)), Now: s.Now(id),
-	}, nil
+	}
+	l.Continues = journal.ContinuedOf(meta.Text(6))
+	return l, nil
 }

@@ -72,7 +72,7 @@ type SaleStock struct {
 // SaleStock reads a sale and its cells. It fails with shard.ErrNoSale if Redis does not
 // have the sale.
 func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
-	h, cells, err := s.shard.Data(id).Stock(ctx, "version", "status", "doc", "lead", "backup")
+	h, cells, err := s.shard.Data(id).Stock(ctx, "version", "status", "doc", "lead", "behind")
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +87,8 @@ func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 	if h.OldestInDoubt != 0 {
 		b.OldestInDoubt = time.UnixMilli(h.OldestInDoubt - h.Meta.Number(3))
 	}
-	if h.Meta.Has(4) {
-		b.RestoredFrom = time.UnixMilli(h.Meta.Number(4))
+	if b.Status != sale.Closed { // it sells nothing any more
+		b.RestoredFrom = behindText(h.Meta.Text(4))
 	}
 	names := file.Lines()
 	for cell, packed := range cells {
