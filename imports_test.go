@@ -182,9 +182,9 @@ var arrows = map[string][]string{
 		"filters/refuse", "filters/route", "internal/sale",
 	},
 	"caddymodule/edgeruntime": {
-		"caddymodule/internal/meter", "caddymodule/internal/timing", "internal/edge", "internal/edge/risk", "internal/store/child",
-		"internal/store/move", "internal/store/queue", "internal/store/reservation", "internal/store/reservation/embedded", "internal/store/shard",
-		"token",
+		"caddymodule/internal/meter", "caddymodule/internal/timing", "internal/edge", "internal/edge/risk", "internal/store/backup",
+		"internal/store/child", "internal/store/move", "internal/store/queue", "internal/store/reservation", "internal/store/reservation/embedded",
+		"internal/store/shard", "token",
 	},
 	"caddymodule/overviewcache": {
 		"caddymodule/edgeruntime", "caddymodule/internal/timing", "internal/sale", "internal/store/queue", "internal/store/record",

@@ -3,9 +3,10 @@
 -- a[1]  status  open | paused | closed
 -- a[2]  cause   who
 -- a[3]  version of the sale that the caller has seen, or ''
--- a[4]  behind  'backup ms', when the backup was made from which the sale comes; or ''. It is noted, with
---               the same status too, until the status changes without it. A new one begins a new epoch, because
---               the next numbers were given to others: continues is 'epoch seq' of the one before
+-- a[4]  behind  'backup ms', when the backup was made from which the sale comes; 'loss ms', when it was accepted
+--               that the disk has lost what was sold; or ''. It is noted, with the same status too, until the
+--               status changes without it. A new one begins a new epoch, because the next numbers were given to
+--               others: continues is 'epoch seq' of the one before
 --
 -- Returns { 'ok', version } (the same status again changes nothing else) { 'conflict', status } { 'no_sale' }
 --         { 'conflict', 'merging' } it is not opened before everything is merged

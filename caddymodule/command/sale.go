@@ -174,6 +174,9 @@ func showSale(c *call) error {
 	if restored := b.RestoredFrom; !restored.IsZero() {
 		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("restored from a backup of %s: what was sold since looks available, until it is compared with the shop; 'sale open' sells again\n", adminapi.SaleTime(restored, b.Timezone))))
 	}
+	if accepted := b.LossAccepted; !accepted.IsZero() {
+		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("goes on since %s without what the disk has lost: that looks available, until it is compared with the shop; 'sale open' sells again\n", adminapi.SaleTime(accepted, b.Timezone))))
+	}
 	if b.UnitsAtRisk > 0 {
 		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("%d units are at risk, the oldest for %v: a failover now would lose them\n", b.UnitsAtRisk, time.Duration(b.AtRiskMs)*time.Millisecond)))
 	}

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -298,5 +299,108 @@ func TestStoreRestoredHasAll(t *testing.T) {
 	b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
 	if b.Cell("plain", "") != fmt.Sprint(100, 98, 0, 0, 2) || !b.Balanced {
 		t.Errorf("the sale is %+v", b)
+	}
+}
+
+// A store that goes on without what its disk has lost, because an operator has decided so, sells nothing before they have
+// compared its sales, and says why everywhere.
+func TestStoreGoesOnWithoutWhatIsLost(t *testing.T) {
+	s, load, ledgerFile := storeSite(t)
+	load("stock")
+	s.OpenSale()
+	p := sitetest.NewStoreShopper(t, s.Path("stock"))
+	order(t, p, 0)
+	order(t, p, 1)
+	l, err := sqlite.Open(ledgerFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	untilDrained(s, p, l)
+	before, err := p.Journal().Head(t.Context(), "double11")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unload(s)
+	loseLast(t, s.Path("stock"))
+	load("stock")
+	s.Eventually("it is not sold from", func() (string, bool) {
+		a := s.Admin("GET", "/stockgate/doctor", "").Body
+		return a, strings.Contains(a, "with answers that were given")
+	})
+	unload(s)
+	if err := os.Remove(s.Path("stock/synced")); err != nil {
+		t.Fatal(err)
+	}
+	load("stock")
+	var b sitetest.SaleStock
+	s.Eventually("it is there again", func() (string, bool) {
+		a := s.Admin("GET", "/stockgate/sales/double11", "")
+		return a.Body, a.Status == http.StatusOK
+	})
+	if b = sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Status != "paused" || !b.Balanced || b.Accepted.IsZero() {
+		t.Errorf("the sale is %+v", b)
+	}
+	if len(s.Logged("the sale is paused, because what the disk has lost of it looks available: rebuild it from a ledger that has more, or compare it with the shop, and open it then")) != 1 {
+		t.Error("the log does not say so")
+	}
+	if shown := s.OK("sale", "show", "double11"); !strings.Contains(shown, "without what the disk has lost") {
+		t.Errorf("sale show says\n%s", shown)
+	}
+	if tail := s.OK("journal", "tail", "double11", "--no-follow"); !strings.Contains(tail, "disk-lost-writes-accepted-") {
+		t.Errorf("the journal has\n%s", tail)
+	}
+	s.Eventually("the doctor says so, and that the ledger has more", func() (string, bool) {
+		a := s.Admin("GET", "/stockgate/doctor", "").Body
+		return a, strings.Contains(a, "without what the disk of the store has lost") && strings.Contains(a, "redis has lost movements")
+	})
+	p = sitetest.NewStoreShopper(t, s.Path("stock"))
+	if now, err := p.Journal().Head(t.Context(), "double11"); err != nil || now.Epoch <= before.Epoch || now.Continues.Epoch != before.Epoch || now.Continues.Last >= before.Last {
+		t.Errorf("the journal is at %+v and was at %+v, %v", now, before, err)
+	}
+	s.OK("rebuild", "double11", "--from", "ledger")
+	s.OK("sale", "open", "double11")
+	for n := range 2 {
+		if state := stateOf(t, p, fmt.Sprint("o", n)); state != record.Confirmed {
+			t.Errorf("after the rebuild order %d is %q", n, state)
+		}
+	}
+	order(t, p, 2)
+	if b = sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" || !b.Accepted.IsZero() || b.Cell("plain", "") != fmt.Sprint(100, 97, 0, 0, 3) {
+		t.Errorf("the sale is %+v", b)
+	}
+}
+
+// unload loads a configuration without the store, and returns when its directory is given up.
+func unload(s *sitetest.Site) {
+	s.T.Helper()
+	s.Load(map[string]any{"redis": map[string]any{"embedded": true}})
+	s.Eventually("the store is given up", func() (string, bool) {
+		f, err := os.Open(s.Path("stock/lock"))
+		if err != nil {
+			return err.Error(), false
+		}
+		defer f.Close()
+		return "it is locked", syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+	})
+}
+
+// loseLast has a disk lose the end of the append-only file of a store, from its last order on.
+func loseLast(t *testing.T, dir string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(dir, "appendonlydir", "*.incr.aof"))
+	if err != nil || len(files) != 1 {
+		t.Fatal(files, err)
+	}
+	text, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := strings.LastIndex(string(text), "confirmed\t")
+	if at < 0 {
+		t.Fatal("it has no order")
+	}
+	if err := os.Truncate(files[0], int64(at)); err != nil {
+		t.Fatal(err)
 	}
 }

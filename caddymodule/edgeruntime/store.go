@@ -3,11 +3,13 @@ package edgeruntime
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
+	"github.com/stockgate/stockgate/internal/store/backup"
 	"github.com/stockgate/stockgate/internal/store/child"
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
@@ -35,7 +37,10 @@ func openStore(a *StoreOptions, log *zap.Logger, o *shard.Options) (*storeServer
 		return nil, nil
 	}
 	v, loaded, err := storeServers.LoadOrNew(a.Dir, func() (caddy.Destructor, error) {
-		s, err := child.Open(child.Options{Dir: a.Dir, Program: a.Program, Memory: a.Memory, LookEvery: timing.CheckRedis.Now(), Log: log})
+		s, err := child.Open(child.Options{
+			Dir: a.Dir, Program: a.Program, Memory: a.Memory, LookEvery: timing.CheckRedis.Now(), Log: log,
+			Accepted: func(ctx context.Context, o shard.Options, at time.Time) error { return backup.GoOn(ctx, o, at, log) },
+		})
 		return &storeServer{s}, err
 	})
 	if err != nil {

@@ -141,7 +141,7 @@ func (e *PositionError) Error() string {
 		return fmt.Sprintf("redis has lost movements of sale %s: the ledger has it up to entry %d of epoch %d, and epoch %d goes on after entry %d of that, so what was sold since may be sold again; "+
 			"pause the sale, and restore it with `caddy stockgate rebuild %s --from ledger`", e.Sale, e.Have.Seq, e.Have.Epoch, e.Want.Epoch, e.Continues.Last, e.Sale)
 	case e.Have.Epoch == e.Continues.Epoch:
-		return fmt.Sprintf("sale %s has a new epoch, %d, since it was restored from a backup. Redis has all that the ledger has of epoch %d, up to entry %d: pause the sale, and run "+
+		return fmt.Sprintf("sale %s has a new epoch, %d: it was restored from a backup, or its store goes on without what its disk has lost. Redis has all that the ledger has of epoch %d, up to entry %d: pause the sale, and run "+
 			"`caddy stockgate rebuild %s --from ledger`, so that the ledger follows it again", e.Sale, e.Want.Epoch, e.Have.Epoch, e.Have.Seq, e.Sale)
 	case e.Have.Epoch != e.Want.Epoch:
 		return fmt.Sprintf("redis has lost sale %s since the ledger followed it (its epoch was %d and is %d): restore it with `caddy stockgate rebuild %s --from ledger`",

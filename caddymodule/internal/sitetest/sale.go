@@ -48,6 +48,7 @@ type SaleStock struct {
 	AtRiskMs   int64 `json:"at_risk_ms"`
 	Shadow     []reservation.ShadowCell
 	Restored   time.Time             `json:"restored_from"`
+	Accepted   time.Time             `json:"loss_accepted"`
 	MovedIn    *adminapi.SaleMovedIn `json:"moved_in"`
 	Mirror     *adminapi.SaleMirror
 	Queue      *adminapi.QueueState

@@ -10,7 +10,6 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
-	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
@@ -81,13 +80,16 @@ func forHowLong(s *edgeruntime.StoreStatus) string {
 	return "and the files do not grow at present"
 }
 
-// judgeRestored adds that what was sold after a backup looks available.
+// judgeRestored adds that what was sold after a backup, or what the disk has lost, looks available.
 func judgeRestored(d *adminapi.Diagnosis, b *reservation.SaleStock) {
-	if b.RestoredFrom.IsZero() || b.Status == sale.Closed {
-		return
+	const steps = "Where a ledger has more, run 'caddy stockgate rebuild %[1]s --from ledger'; " +
+		"compare it with the shop by 'caddy stockgate reconcile %[1]s --shop FILE'; then 'caddy stockgate sale open %[1]s' sells again"
+	switch {
+	case !b.RestoredFrom.IsZero():
+		d.Add(adminapi.LevelWarning, "restored", "%s was restored from a backup of %s, and is %s: what was sold since looks available. "+steps, b.ID, adminapi.SaleTime(b.RestoredFrom, b.Timezone), b.Status)
+	case !b.LossAccepted.IsZero():
+		d.Add(adminapi.LevelWarning, "restored", "%s goes on since %s without what the disk of the store has lost, and is %s: that looks available. "+steps, b.ID, adminapi.SaleTime(b.LossAccepted, b.Timezone), b.Status)
 	}
-	d.Add(adminapi.LevelWarning, "restored", "%s was restored from a backup of %s, and is %s: what was sold since looks available. Where a ledger has more, run 'caddy stockgate rebuild %[1]s --from ledger'; "+
-		"compare it with the shop by 'caddy stockgate reconcile %[1]s --shop FILE'; then 'caddy stockgate sale open %[1]s' sells again", b.ID, adminapi.SaleTime(b.RestoredFrom, b.Timezone), b.Status)
 }
 
 // judgeSyncs adds how fast the disk is: each order waits for two syncs, which orders at the same time share.

@@ -13,7 +13,7 @@ import (
 var foundText = map[PriorState]string{
 	FoundNothing:    "redis has nothing of it",
 	FoundUnfinished: "an earlier rebuild broke off",
-	FoundOther:      "redis has another life of it: it was lost and loaded again, or restored from a backup",
+	FoundOther:      "redis has another life of it: it was lost and loaded again, or restored from a backup, or has lost something",
 	FoundBehind:     "redis has lost movements that the ledger has",
 	FoundDisagrees:  "redis has lost movements that the ledger has, and has given their numbers to others",
 	FoundAll:        "redis has everything that the ledger has",

@@ -1,5 +1,5 @@
 // Package backup restores a store from a backup, so that no sale goes on from it before an operator has compared it with
-// the shop: what was sold after the backup looks available in it.
+// the shop: what was sold after the backup looks available in it. It does the same with a store whose disk has lost something.
 package backup
 
 import (
@@ -59,7 +59,11 @@ func Restore(ctx context.Context, o Options, from io.Reader) (*Restored, error) 
 	done := &Restored{Dir: o.Dir, Time: r.Time, Writer: r.Writer, Bytes: r.Size, Sales: []Sale{}}
 	server := shard.Options{Timeout: time.Minute}
 	r.Connect(&server)
-	if done.Sales, err = pause(ctx, server, done.Time); err != nil {
+	by := "restored-from-a-backup-of-" + done.Time.UTC().Format(time.RFC3339)
+	done.Sales, err = pause(ctx, server, func(store *reservation.Store, id string) (sale.Status, error) {
+		return store.MarkRestored(ctx, id, done.Time, by)
+	})
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("its sales cannot be paused: %w", err), r.Discard())
 	}
 	if err := r.Finish(); err != nil {
@@ -68,8 +72,26 @@ func Restore(ctx context.Context, o Options, from io.Reader) (*Restored, error) 
 	return done, nil
 }
 
+// GoOn pauses the sales of a store whose disk has lost something, as after a restore, because an operator has accepted that
+// at that time. It may be called again.
+func GoOn(ctx context.Context, server shard.Options, accepted time.Time, log *zap.Logger) error {
+	by := "disk-lost-writes-accepted-" + accepted.UTC().Format(time.RFC3339)
+	sales, err := pause(ctx, server, func(store *reservation.Store, id string) (sale.Status, error) {
+		return store.MarkLoss(ctx, id, accepted, by)
+	})
+	for _, s := range sales {
+		if s.Was == sale.Open {
+			log.Warn("the sale is paused, because what the disk has lost of it looks available: rebuild it from a ledger that has more, or compare it with the shop, and open it then", zap.String("sale", s.ID))
+		}
+	}
+	return err
+}
+
+// mark pauses a sale and notes why. It returns the status that the sale had.
+type mark func(store *reservation.Store, id string) (sale.Status, error)
+
 // pause pauses the sales of a server, under whatever prefix they are.
-func pause(ctx context.Context, server shard.Options, backup time.Time) ([]Sale, error) {
+func pause(ctx context.Context, server shard.Options, m mark) ([]Sale, error) {
 	c, err := shard.Open(server)
 	if err != nil {
 		return nil, err
@@ -82,7 +104,7 @@ func pause(ctx context.Context, server shard.Options, backup time.Time) ([]Sale,
 	all := []Sale{}
 	for _, prefix := range prefixes {
 		server.Prefix = prefix
-		sales, err := pausePrefix(ctx, server, backup)
+		sales, err := pausePrefix(ctx, server, m)
 		if err != nil {
 			return nil, err
 		}
@@ -91,7 +113,7 @@ func pause(ctx context.Context, server shard.Options, backup time.Time) ([]Sale,
 	return all, nil
 }
 
-func pausePrefix(ctx context.Context, server shard.Options, backup time.Time) (all []Sale, err error) {
+func pausePrefix(ctx context.Context, server shard.Options, m mark) (all []Sale, err error) {
 	store, err := reservation.Open(server)
 	if err != nil {
 		return nil, err
@@ -105,10 +127,9 @@ func pausePrefix(ctx context.Context, server shard.Options, backup time.Time) (a
 		return nil, err
 	}
 	slices.Sort(ids)
-	by := "restored-from-a-backup-of-" + backup.UTC().Format(time.RFC3339)
 	for _, id := range ids {
 		s := Sale{ID: id}
-		s.Was, err = store.MarkRestored(ctx, id, backup, by)
+		s.Was, err = m(store, id)
 		if errors.Is(err, shard.ErrNoSale) {
 			continue // Redis had lost it: edges say so
 		}

@@ -1,12 +1,17 @@
 package child
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/internal/test/stocktest"
@@ -131,13 +136,108 @@ func TestLostTail(t *testing.T) {
 		t.Fatal(err)
 	}
 	s, l = open(t, dir)
-	defer s.Close()
 	if n := units(t, s); n != 12 {
 		t.Errorf("%d units without the last one, want 12", n)
 	}
 	if cut := s.Status().Cut; cut < 3 || !l.has("was no whole record") {
 		t.Errorf("%d bytes were cut off, and the log says:\n%s", cut, l.text.String())
 	}
+	s.Close()
+	if s, l = open(t, dir); l.has("every sale that is open is paused first") {
+		t.Errorf("the loss was accepted once, and the log says:\n%s", l.text.String())
+	}
+	s.Close()
+}
+
+// Where an operator accepts a loss, no edge reaches the server before the sales are paused, which is tried until it works, also
+// after a crash in the middle of it. They are paused no second time.
+func TestAcceptedLoss(t *testing.T) {
+	dir, file := sold(t)
+	if err := os.Truncate(file, 100); err != nil {
+		t.Fatal(err)
+	}
+	var times []time.Time
+	var l *log
+	asked, answer := make(chan struct{}), make(chan error)
+	start := func() *Server {
+		l = new(log)
+		s, err := Open(Options{Dir: dir, Log: logTo(l), Accepted: func(ctx context.Context, _ shard.Options, at time.Time) error {
+			times = append(times, at)
+			select {
+			case asked <- struct{}{}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			return <-answer
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	s := start() // not sold from: Open does not wait
+	if err := os.Remove(filepath.Join(dir, syncedFile)); err != nil {
+		t.Fatal(err)
+	}
+	<-asked
+	o := shard.Options{Timeout: time.Minute}
+	s.Connect(&o)
+	if _, err := o.Dialer(t.Context(), "", ""); !errors.Is(err, errPausing) {
+		t.Errorf("an edge is let in: %v", err)
+	}
+	go func() { answer <- errors.New("not now") }()
+	<-asked
+	if !l.has("its sales cannot be paused") {
+		t.Errorf("the log says:\n%s", l.text.String())
+	}
+	go func() { answer <- errors.New("the process ends here") }()
+	s.Close()
+
+	accepted := make(chan struct{})
+	go func() {
+		defer close(accepted)
+		<-asked
+		answer <- nil
+	}()
+	s = start() // Open waits until it is done
+	<-accepted
+	s.Connect(&o)
+	stocktest.OpenStore(t, o)
+	s.Close()
+	s = start()
+	s.Close()
+	if times = slices.Compact(times); len(times) != 1 || l.has("notes were deleted") {
+		t.Errorf("it was accepted at %v; the log says:\n%s", times, l.text.String())
+	}
+}
+
+// Notes that are deleted under a store from which this process has sold are no decision of an operator who has stopped it.
+func TestNotesDeletedMeanwhile(t *testing.T) {
+	l := new(log)
+	dir := storeDir(t)
+	s, err := Open(Options{Dir: dir, Log: logTo(l), LookEvery: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	units := stock(t, s)
+	stocktest.Load(t, units, stocktest.OpenSale("s", 10))
+	note := filepath.Join(dir, syncedFile)
+	text, err := os.ReadFile(note)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(note); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Kill(s.Status().PID, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	stocktest.Eventually(t, "the log says what to do", func() bool { return l.has("was deleted while Caddy sold from the store") })
+	if err := os.WriteFile(note, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	stocktest.Eventually(t, "it goes on once they are back", func() bool { return answers(t, s) })
 }
 
 // A store whose files are gone does not begin as an empty one.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/dustin/go-humanize"
 	"go.uber.org/zap"
@@ -31,6 +32,11 @@ func (s *Server) serve(ctx context.Context) error {
 	if err := verify(s.dir); err != nil {
 		return err
 	}
+	accepted, err := s.accept()
+	if err != nil {
+		return err
+	}
+	s.pausing.Store(!accepted.IsZero())
 	clearSaved(s.dir)
 	s.mu.Lock()
 	memory := s.memory
@@ -56,12 +62,12 @@ func (s *Server) serve(ctx context.Context) error {
 	}
 	to.Close()
 	lock.Close()
-	return s.attend(ctx, cmd, said, before)
+	return s.attend(ctx, cmd, said, before, accepted)
 }
 
 // attend waits until the process has ended, and says why, with the last that it said. before is the file to which it
-// appends, as it was when the process started.
-func (s *Server) attend(ctx context.Context, cmd *exec.Cmd, said io.Reader, before increment) error {
+// appends, as it was when the process started. accepted is what accept has returned.
+func (s *Server) attend(ctx context.Context, cmd *exec.Cmd, said io.Reader, before increment, accepted time.Time) error {
 	s.runs(cmd.Process.Pid)
 	defer s.runs(0)
 	log := make(chan []string, 1)
@@ -70,7 +76,7 @@ func (s *Server) attend(ctx context.Context, cmd *exec.Cmd, said io.Reader, befo
 	answers := make(chan struct{})
 	go func() {
 		defer close(answers)
-		s.awaitAnswer(living)
+		s.awaitAnswer(living, accepted)
 	}()
 	err := cmd.Wait()
 	died()
@@ -108,13 +114,17 @@ func (s *Server) runs(pid int) {
 	s.watched.up = false
 }
 
-// awaitAnswer returns when the process answers, or ctx has ended.
-func (s *Server) awaitAnswer(ctx context.Context) {
+// awaitAnswer returns when the process answers and has its sales paused where that is due, or ctx has ended.
+func (s *Server) awaitAnswer(ctx context.Context, accepted time.Time) {
 	for s.keeper.Ping(ctx) != nil {
 		if !loop.Rest(ctx, askEvery, nil) {
 			return
 		}
 	}
+	if !s.goOn(ctx, accepted) {
+		return
+	}
+	s.ran = true
 	if err := s.program.note(s.dir); err != nil {
 		s.log.Warn("which redis-server writes the store cannot be noted: an older one will not be told from it", zap.Error(err))
 	}

@@ -100,6 +100,9 @@ func fill(dir string, p program, from io.Reader) (b Backup, err error) {
 	if err != nil {
 		return b, err
 	}
+	if err := beginNotes(dir); err != nil {
+		return b, fmt.Errorf("store: %w", err)
+	}
 	return b, replace(filepath.Join(dir, appendDir, appendList), "file "+appendBase+" seq 1 type b\n")
 }
 

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.uber.org/zap"
@@ -46,7 +47,11 @@ type Options struct {
 	Memory int64
 	// LookEvery is how often the server is asked how it is. Default: 5s.
 	LookEvery time.Duration
-	Log       *zap.Logger
+	// Accepted is called where an operator lets the store go on without what its disk has lost, before anything else
+	// reaches the server: what was sold since looks available. at is when that was seen first. It may come again.
+	// Default: nothing is done.
+	Accepted func(ctx context.Context, o shard.Options, at time.Time) error
+	Log      *zap.Logger
 }
 
 // Server is the redis-server of a directory, which is started again when it ends. Its methods are safe
@@ -64,6 +69,9 @@ type Server struct {
 	begin    func()
 	answered chan struct{} // a process has begun to answer
 	looking  sync.WaitGroup
+	accepted func(ctx context.Context, o shard.Options, at time.Time) error
+	pausing  atomic.Bool // no edge is let in
+	ran      bool        // a process has answered; of the goroutine that runs them
 
 	mu       sync.Mutex
 	memory   int64
@@ -103,8 +111,11 @@ func Open(o Options) (*Server, error) {
 func start(o Options, p program, lock *os.File) (*Server, error) {
 	o.Memory, o.LookEvery = cmp.Or(o.Memory, DefaultMemory), cmp.Or(o.LookEvery, lookEvery)
 	s := &Server{
-		dir: o.Dir, program: p, lock: lock, log: o.Log.With(zap.String("store", o.Dir)), memory: o.Memory,
+		dir: o.Dir, program: p, lock: lock, log: o.Log.With(zap.String("store", o.Dir)), memory: o.Memory, accepted: o.Accepted,
 		ended: make(chan struct{}), begun: make(chan struct{}), answered: make(chan struct{}, 1),
+	}
+	if s.accepted == nil {
+		s.accepted = func(context.Context, shard.Options, time.Time) error { return nil }
 	}
 	s.begin = sync.OnceFunc(func() { close(s.begun) })
 	if err := s.ready(); err != nil {
@@ -164,7 +175,16 @@ func Address(dir string) string {
 }
 
 // Connect leads options to the server.
-func (s *Server) Connect(o *shard.Options) { s.connect(o, edgeUser) }
+func (s *Server) Connect(o *shard.Options) {
+	s.connect(o, edgeUser)
+	dial := o.Dialer
+	o.Dialer = func(ctx context.Context, network, address string) (net.Conn, error) {
+		if s.pausing.Load() {
+			return nil, errPausing
+		}
+		return dial(ctx, network, address)
+	}
+}
 
 func (s *Server) connect(o *shard.Options, user string) {
 	socket := filepath.Join(s.dir, socketFile)

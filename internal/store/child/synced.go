@@ -116,7 +116,7 @@ func verify(dir string) error {
 	for _, note := range notes {
 		if why := lacks(files, note); why != "" {
 			return fmt.Errorf("%s, with answers that were given: the disk, or another program, has lost them, and the server is not started, because it would sell their units again. "+
-				"Put the file back; or go on without them: stop Caddy, delete %s, and compare every sale with the shop before it sells on", why, filepath.Join(dir, syncedFile))
+				"Put the file back; or go on without them: stop Caddy, delete %s, and start Caddy, which pauses every sale that is open: compare each with the shop before it sells on", why, filepath.Join(dir, syncedFile))
 		}
 	}
 	return nil
@@ -124,6 +124,9 @@ func verify(dir string) error {
 
 // lacks says what the files lack of a note; empty: nothing. A rewrite replaces an increment by newer ones.
 func lacks(files []increment, note increment) string {
+	if note.seq == 0 {
+		return "" // of a store that had nothing yet
+	}
 	for _, f := range files {
 		switch {
 		case f.name == note.name && f.size >= note.size, f.seq > note.seq:

@@ -12,13 +12,17 @@ import (
 	"github.com/stockgate/stockgate/lua"
 )
 
-// fromBackup begins what lua/status.lua notes of a sale that comes from a backup.
-const fromBackup = "backup "
+// What lua/status.lua notes of a sale that may lack what was sold begins with one of these, and ends with a time in ms.
+const (
+	fromBackup   = "backup "
+	lossAccepted = "loss "
+)
 
-// behindText reads what lua/status.lua notes; zero: the sale does not come from a backup.
-func behindText(text string) time.Time {
-	ms, err := strconv.ParseInt(strings.TrimPrefix(text, fromBackup), 10, 64)
-	if err != nil {
+// behindTime reads what lua/status.lua notes; zero: it is of another kind.
+func behindTime(text, kind string) time.Time {
+	digits, ok := strings.CutPrefix(text, kind)
+	ms, err := strconv.ParseInt(digits, 10, 64)
+	if !ok || err != nil {
 		return time.Time{}
 	}
 	return time.UnixMilli(ms)
@@ -28,6 +32,15 @@ func behindText(text string) time.Time {
 // status changes: what was sold since looks available. The sale begins a new epoch, because the next numbers of its journal
 // have been others' since; to mark it again changes nothing. It returns the status that the sale had. by is for the journal.
 func (s *Store) MarkRestored(ctx context.Context, id string, backup time.Time, by string) (sale.Status, error) {
+	return s.markBehind(ctx, id, fromBackup, backup, by)
+}
+
+// MarkLoss does the same with a sale whose Redis goes on without what its disk has lost, as an operator decided then.
+func (s *Store) MarkLoss(ctx context.Context, id string, accepted time.Time, by string) (sale.Status, error) {
+	return s.markBehind(ctx, id, lossAccepted, accepted, by)
+}
+
+func (s *Store) markBehind(ctx context.Context, id, kind string, at time.Time, by string) (sale.Status, error) {
 	current, err := s.Load(ctx, id)
 	if err != nil {
 		return "", err
@@ -36,7 +49,7 @@ func (s *Store) MarkRestored(ctx context.Context, id string, backup time.Time, b
 	if next == sale.Open {
 		next = sale.Paused
 	}
-	replies, err := s.shard.RunReplicated(ctx, id, shard.Op(lua.Status, string(next), by, "", fromBackup+strconv.FormatInt(backup.UnixMilli(), 10)))
+	replies, err := s.shard.RunReplicated(ctx, id, shard.Op(lua.Status, string(next), by, "", kind+strconv.FormatInt(at.UnixMilli(), 10)))
 	if err != nil {
 		return "", err
 	}

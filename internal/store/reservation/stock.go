@@ -65,6 +65,9 @@ type SaleStock struct {
 	// RestoredFrom is when the backup was made that the sale was restored from; zero: it was not, or its status
 	// was changed since.
 	RestoredFrom time.Time `json:"restored_from,omitzero"`
+	// LossAccepted is when an operator let Redis go on without what its disk had lost; zero: that never was, or the
+	// status of the sale was changed since.
+	LossAccepted time.Time `json:"loss_accepted,omitzero"`
 	// MovedIn is that of the sale's file; its JSON is that of adminapi.SaleShown.
 	MovedIn *sale.MovedIn `json:"-"`
 }
@@ -88,7 +91,7 @@ func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 		b.OldestInDoubt = time.UnixMilli(h.OldestInDoubt - h.Meta.Number(3))
 	}
 	if b.Status != sale.Closed { // it sells nothing any more
-		b.RestoredFrom = behindText(h.Meta.Text(4))
+		b.RestoredFrom, b.LossAccepted = behindTime(h.Meta.Text(4), fromBackup), behindTime(h.Meta.Text(4), lossAccepted)
 	}
 	names := file.Lines()
 	for cell, packed := range cells {
