@@ -56,8 +56,12 @@ func (s *Server) accept() (time.Time, error) {
 	return at, syncDir(s.dir)
 }
 
-// beginNotes writes both notes of a store that has nothing yet.
+// beginNotes writes both notes of a store that has nothing yet. The directory of its file is on the disk then: the server
+// syncs what is in that, and not its name.
 func beginNotes(dir string) error {
+	if err := os.Mkdir(filepath.Join(dir, appendDir), 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
 	for turn := range 2 {
 		if _, err := writeNote(dir, turn, increment{name: "-"}); err != nil {
 			return err

@@ -36,7 +36,9 @@ func prepare(dir string) error {
 		return fmt.Errorf("store: %s is too long a path for a socket, by %d bytes: use a shorter one", dir, n-longestSocket)
 	}
 	switch err := os.Mkdir(dir, 0o700); {
-	case err == nil, errors.Is(err, fs.ErrExist):
+	case err == nil:
+		_ = syncDir(filepath.Dir(dir)) // it may be written and not read; most file systems sync it anyway
+	case errors.Is(err, fs.ErrExist):
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("store: %w; make it for the user that runs Caddy: install -d -m 700 -o %s %s", err, userName(), dir)
 	default:
