@@ -7,6 +7,7 @@ replace github.com/stockgate/stockgate => ../
 
 require (
 	github.com/google/uuid v1.6.0
+	github.com/hanwen/go-fuse/v2 v2.12.1
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/stockgate/stockgate v0.0.0
 )

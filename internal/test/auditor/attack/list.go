@@ -8,7 +8,7 @@ var (
 		deadShard, cutLinks, releaseThenConfirm, wrongTypes, carts, partsOfOrders,
 	}
 	// what may fail around the gate
-	faults = []scenario{redisStalls, clockJumps, edgesDie, reloads, scriptFlush, fullMemory, eviction, slotMigration, queued, queuedInOrder, queueLostTogether, storeKilled}
+	faults = []scenario{redisStalls, clockJumps, edgesDie, reloads, scriptFlush, fullMemory, eviction, slotMigration, queued, queuedInOrder, queueLostTogether, storeKilled, powerCut}
 	// what comes from outside
 	buyersAndShops = []scenario{oddShops, buyersLeave, foreignKeys, hoarding, waysPast, chosenAddresses}
 	operators      = []scenario{stormOfOperators}

@@ -90,7 +90,7 @@ func choose(names string, long bool) (chosen []scenario, err error) {
 	for _, name := range strings.Split(names, ",") {
 		found := false
 		for _, s := range scenarios {
-			if s.name == name || name == "all" && (long || s.short) {
+			if s.name == name || name == "all" && !s.asked && (long || s.short) {
 				chosen, found = append(chosen, s), true
 			}
 		}

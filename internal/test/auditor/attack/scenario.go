@@ -18,6 +18,7 @@ type scenario struct {
 	name  string
 	about string // what is done, and what must hold, for docs/evidence.md
 	short bool   // part of the run in CI
+	asked bool   // needs more than others, and runs only where it is named
 	run   func(a *attack)
 }
 

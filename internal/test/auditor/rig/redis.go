@@ -59,15 +59,24 @@ func StartRedis(dir string, settings ...string) (*Redis, error) {
 func Store(dir string) *Redis { return &Redis{dir: dir} }
 
 // KillStore kills the server of `store`, if one runs.
-func (r *Redis) KillStore() {
+func (r *Redis) KillStore() { Kill(r.StorePID()) }
+
+// StorePID is the process of the server of `store`; 0: none runs.
+func (r *Redis) StorePID() int {
 	info, err := r.Do("INFO", "server")
 	text, _ := info.(string)
 	_, pid, ok := strings.Cut(text, "process_id:")
 	if err != nil || !ok {
-		return
+		return 0
 	}
-	if n, err := strconv.Atoi(strings.Fields(pid)[0]); err == nil {
-		syscall.Kill(n, syscall.SIGKILL)
+	n, _ := strconv.Atoi(strings.Fields(pid)[0])
+	return n
+}
+
+// Kill kills a process; 0: there is none.
+func Kill(pid int) {
+	if pid > 0 {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
 	}
 }
 
