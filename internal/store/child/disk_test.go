@@ -282,6 +282,42 @@ func TestStoppedWrite(t *testing.T) {
 	}
 }
 
+// Of a transaction that a crash has stopped nothing is applied, at no later start either, wherever it was stopped.
+func TestStoppedTransaction(t *testing.T) {
+	const command = "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$1\r\nv\r\n"
+	for _, begun := range []string{"*1\r\n$5\r\nMULTI\r\n" + command, "*1\r\n$5\r\nMULTI\r\n" + command + command[:20]} {
+		dir, file := sold(t)
+		f, err := os.OpenFile(file, os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteString(begun); err != nil {
+			t.Fatal(err)
+		}
+		f.Close()
+		for start := range 2 {
+			s, _ := open(t, dir)
+			stocktest.Eventually(t, "the server answers", func() bool { return answers(t, s) })
+			store := stock(t, s)
+			if start == 0 {
+				if cut := s.Status().Cut; cut != int64(len(begun)) {
+					t.Errorf("%d bytes were cut off, want %d", cut, len(begun))
+				}
+				if _, err := store.Adjust(stocktest.Soon(t), "s", "later", "a", 1, "me"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if n := stocktest.CellA(t, store).Available; n != 14 {
+				t.Errorf("start %d: %d units, want 14", start, n)
+			}
+			if n, err := store.Shard().Redis.Exists(stocktest.Soon(t), "k").Result(); n != 0 || err != nil {
+				t.Errorf("start %d: half of a transaction was applied, %v", start, err)
+			}
+			s.Close()
+		}
+	}
+}
+
 // A rewrite replaces the file that was noted; what it wrote is kept as any.
 func TestRewriteIsNoLoss(t *testing.T) {
 	dir, file := sold(t)

@@ -37,6 +37,9 @@ func (s *Server) serve(ctx context.Context) error {
 		return err
 	}
 	s.pausing.Store(!accepted.IsZero())
+	if err := s.cutTransaction(); err != nil {
+		return err
+	}
 	clearSaved(s.dir)
 	s.mu.Lock()
 	memory := s.memory
