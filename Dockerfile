@@ -1,7 +1,8 @@
-# Caddy with Stockgate, and nothing else: no shell, no package manager, no other user.
+# Caddy with Stockgate and the redis-server of its `store`: no shell, no package manager, no other user.
 # `scripts/image` makes the build context bin/image, a static binary among it, and builds this.
 FROM scratch
-# root/ belongs to root: usr/bin/caddy, etc/ssl/certs/ca-certificates.crt, etc/caddy, tmp.
+# root/ belongs to root: usr/bin/caddy, usr/bin/redis-server with its libraries and licences,
+# etc/ssl/certs/ca-certificates.crt, etc/caddy, tmp.
 COPY root/ /
 # owned/ belongs to the user of the process: data and config. A volume that is made for
 # one of them takes the ownership over.

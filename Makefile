@@ -73,9 +73,9 @@ compose-test: build
 	scripts/need redis-server postgres prometheus python3 curl file
 	BINARY=bin/caddy scripts/compose-test
 
-# The container image stockgate:latest, from a binary that is built here.
+# The container image stockgate:latest, from a binary that is built here and the redis-server of this machine.
 image:
-	scripts/need file
+	scripts/need file redis-server
 	scripts/image
 
 # What scripts/release makes is the same in another directory, can be verified, and runs. Only
