@@ -78,10 +78,10 @@ image:
 	scripts/need file redis-server
 	scripts/image
 
-# What scripts/release makes is the same in another directory, can be verified, and runs. Only
+# What scripts/release makes is the same in another directory, can be verified, runs and installs. Only
 # for this machine's architecture: the other one would be compiled from scratch.
 release-test:
-	scripts/need file
+	scripts/need file dpkg-deb redis-server curl
 	scripts/release-test
 
 # Sales on every topology of Redis while a nemesis breaks them, see docs/guarantees.md:

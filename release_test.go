@@ -3,6 +3,7 @@ package stockgate_test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -63,8 +64,11 @@ func TestReleaseWorkflow(t *testing.T) {
 	if build := strings.Index(all, `scripts/release "$VERSION"`); build < 0 || build > strings.Index(all, "gh release create") {
 		t.Errorf("it does not build before it publishes:\n%s", all)
 	}
-	if install := read(t, "docs/install.md"); !strings.Contains(install, "stockgate_${VERSION}_linux_$ARCH.tar.gz") {
-		t.Error("docs/install.md does not name the archive")
+	install := read(t, "docs/install.md")
+	for _, file := range []string{"stockgate_${VERSION}_linux_$ARCH.tar.gz", "stockgate_${VERSION}_$ARCH.deb"} {
+		if !strings.Contains(install, file) {
+			t.Errorf("docs/install.md does not name %s", file)
+		}
 	}
 }
 
@@ -74,5 +78,24 @@ func TestReleaseRefuses(t *testing.T) {
 		if out, err := exec.Command("scripts/release", version).CombinedOutput(); err == nil || !strings.Contains(string(out), "release: ") {
 			t.Errorf("%q: %v %s", version, err, out)
 		}
+	}
+}
+
+// Without dpkg-deb there is no Debian package: that is known before anything is built.
+func TestReleaseNeedsDpkgDeb(t *testing.T) {
+	dir := t.TempDir()
+	for _, program := range []string{"bash", "dirname"} {
+		path, err := exec.LookPath(program)
+		if err == nil {
+			err = os.Symlink(path, filepath.Join(dir, program))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command("scripts/release", "v1.2.3-rc.1")
+	cmd.Env = []string{"PATH=" + dir}
+	if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), "release: this machine has no dpkg-deb") {
+		t.Errorf("%v %s", err, out)
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-
-	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 // The example that users copy adapts without a warning, and is right for a plain shop: 4xx
@@ -39,7 +37,6 @@ func TestCaddyfileExample(t *testing.T) {
 		}
 	}
 
-	server := redistest.Start(t)
 	e := newEdge(t, "")
 	var refuses atomic.Bool
 	s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
@@ -51,7 +48,7 @@ func TestCaddyfileExample(t *testing.T) {
 		io.WriteString(w, "ordered")
 	}}
 	e.env = []string{
-		"STOCKGATE_SITE=http://" + e.addr, "STOCKGATE_REDIS=" + server.Addr(), "STOCKGATE_SHOP=" + serve(t, s),
+		"STOCKGATE_SITE=http://" + e.addr, "STOCKGATE_STORE=" + filepath.Join(e.dir, "store"), "STOCKGATE_SHOP=" + serve(t, s),
 		"CADDY_ADMIN=unix/" + e.admin,
 	}
 	patient := strings.Replace(string(text), "timeout 500ms", "timeout 20s", 1)

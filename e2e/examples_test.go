@@ -231,7 +231,7 @@ func TestExampleBehindItsCaddyfile(t *testing.T) {
 	x := &exampleShop{edge: newEdge(t, "")}
 	addr, api := freeAddr(t), freeAddr(t)
 	x.edge.env = []string{
-		"STOCKGATE_SITE=" + x.url, "STOCKGATE_REDIS=" + redistest.Start(t).Addr(), "STOCKGATE_REDIS_TIMEOUT=20s", "STOCKGATE_SHOP=" + addr,
+		"STOCKGATE_SITE=" + x.url, "STOCKGATE_STORE=" + filepath.Join(x.dir, "store"), "STOCKGATE_STORE_TIMEOUT=20s", "STOCKGATE_SHOP=" + addr,
 		"STOCKGATE_API=http://" + api, "STOCKGATE_API_KEY=" + apiKey, "CADDY_ADMIN=unix/" + x.admin,
 	}
 	x.startFile("../examples/Caddyfile")
