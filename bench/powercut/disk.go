@@ -29,7 +29,7 @@ type entry struct {
 	name    string
 }
 
-// disk is what processes see, and what is left of that when the power is cut.
+// disk keeps two states: the one that processes see, and the one that a power cut leaves.
 type disk struct {
 	root    *inode
 	nodes   map[uint64]*inode
@@ -115,8 +115,8 @@ type dropped struct {
 	bytes, files, changes, of int
 }
 
-// cut drops what is not on the disk. Of the changes of directories as many stay as the dice say, the first ones; and so do of
-// the bytes that a file has grown by.
+// cut drops all changes that were not synced, except the first ones: the dice say how many changes of directories stay, and
+// how many bytes at the end of each file.
 func (d *disk) cut(dice *rand.Rand) (lost dropped) {
 	some := func(n int) int { return []int{0, n, dice.IntN(n + 1)}[dice.IntN(3)] }
 	lost.of = len(d.pending)

@@ -1,5 +1,5 @@
-// Powercut mounts a disk in memory that forgets, when its power is cut, what was not synced: bytes of files that no fsync
-// followed, and names that no fsync of their directory followed. It needs root and /dev/fuse.
+// Powercut mounts a disk in memory. When its power is cut, it forgets all that was not synced: bytes written since the last
+// fsync of their file, and names made since the last fsync of their directory. It needs root and /dev/fuse.
 //
 //	powercut DIRECTORY
 //

@@ -74,11 +74,14 @@ func moveStock(c *call) error {
 		return err
 	}
 	c.printf("All stock is in %s: %s, %d keys. Nothing is sold from where it was.\n", done.Where, plural(len(done.Sales), "sale"), done.Keys)
-	option := "redis " + done.Where
-	if asked.Store != "" {
+	option, with := "redis "+done.Where, ""
+	switch {
+	case asked.Store != "":
 		option = "store " + done.Where
+	case asked.Sentinel != "" || asked.Cluster || asked.Username != "" || asked.Password != "" || asked.TLS || strings.ContainsAny(to, "@") || strings.HasPrefix(to, "rediss:"):
+		with = ", with the user, password, tls, sentinel or cluster that you gave here"
 	}
-	c.printf("Write `%s` into the Caddyfile, reload, and open the sales.\n", option)
+	c.printf("Write `%s`%s into the Caddyfile, reload, and open the sales.\n", option, with)
 	return nil
 }
 

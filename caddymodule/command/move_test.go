@@ -1,7 +1,10 @@
 package command_test
 
 import (
+	"context"
 	"errors"
+	"net"
+	"net/http"
 	"os"
 	"strings"
 	"testing"
@@ -87,5 +90,50 @@ func TestMove(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); err != nil {
 		t.Error(err)
+	}
+}
+
+// A reload to another Redis while a move waits for the shop does not break it off.
+func TestMoveOutlivesAReload(t *testing.T) {
+	server, redis := sitetest.Redis(t)
+	dir := shortDir(t)
+	s := sitetest.Open(t, map[string]any{"store": map[string]any{"dir": dir, "timeout": "1m"}})
+	s.OpenSale()
+	here := sitetest.NewStoreShopper(t, dir)
+	here.Hold("asked", "plain", 1, time.Hour)
+	s.OK("sale", "pause", "double11")
+	body, socket, done := strings.NewReader(`{"redis":["`+server.Addr()+`"]}`), s.Socket("admin"), make(chan struct{})
+	go func() {
+		defer close(done)
+		c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, "unix", socket)
+		}}}
+		if a, err := c.Post("http://127.0.0.1/stockgate/move", "application/json", body); err == nil { // the reload may end it
+			a.Body.Close()
+		}
+	}()
+	s.Eventually("it waits for the shop", func() (string, bool) {
+		for _, entry := range s.Logged("moving the stock") {
+			if stage, _ := entry["stage"].(string); strings.Contains(stage, "the shop is answering orders") {
+				return stage, true
+			}
+		}
+		return "silent", false
+	})
+	s.Load(map[string]any{"redis": map[string]any{"embedded": true}})
+	here.Must(here.Confirm(t.Context(), "double11", "asked", reservation.SourceAnswer, ""))
+	<-done
+	s.Load(redis)
+	s.Eventually("the stock is there", func() (string, bool) {
+		a := s.Admin("GET", "/stockgate/sales/double11", "")
+		return a.Body, a.Status == 200
+	})
+	s.Eventually("it sells", func() (string, bool) {
+		r := s.Run("sale", "open", "double11")
+		return r.Errors, r.Status == 0
+	})
+	order(t, sitetest.NewShopper(t, server), 1)
+	if b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Cell("plain", "") != "100 98 0 0 2" {
+		t.Errorf("the sale is %+v", b)
 	}
 }

@@ -29,6 +29,10 @@ func (d *Runtime) Move(ctx context.Context, o MoveOptions) (*move.Summary, error
 		return nil, errMoving
 	}
 	defer moving.Unlock()
+	if !d.Begin() { // a reload must not end its connections
+		return nil, shard.ErrStarting
+	}
+	defer d.End()
 	if o.Dir != "" && d.store != nil && d.store.Status().Dir == o.Dir {
 		return nil, shard.Refused("the stock is in %s already", o.Dir)
 	}

@@ -95,7 +95,7 @@ func (m *mover) copy(ctx context.Context) error {
 	}
 	m.done.Keys = len(keys)
 	m.Stage(fmt.Sprintf("the stock is frozen, and its %d keys are copied", len(keys)))
-	if err := m.from.CopyTo(ctx, m.to, keys, func(int) {}); err != nil {
+	if err := m.from.CopyTo(ctx, m.to, keys); err != nil {
 		return fmt.Errorf("%s: %w", m.To.Where, err)
 	}
 	if keys, err = m.from.StockKeys(ctx); err != nil { // also those that were written since

@@ -66,9 +66,9 @@ func (s *Client) eachServer(ctx context.Context, do func(context.Context, redis.
 }
 
 // CopyTo copies keys, with the times at which they expire, to another Redis, which has none of them. The versions of
-// the two servers do not matter. copied is told how many keys are there.
-func (s *Client) CopyTo(ctx context.Context, to *Client, keys []string, copied func(n int)) error {
-	for i, key := range keys {
+// the two servers do not matter.
+func (s *Client) CopyTo(ctx context.Context, to *Client, keys []string) error {
+	for _, key := range keys {
 		err := s.elements(ctx, key, func(kind string, some [][]string) error { return to.addElements(ctx, key, kind, some) })
 		if err == nil {
 			err = s.copyRest(ctx, to, key)
@@ -76,7 +76,6 @@ func (s *Client) CopyTo(ctx context.Context, to *Client, keys []string, copied f
 		if err != nil {
 			return fmt.Errorf("%s: %w", key, err)
 		}
-		copied(i + 1)
 	}
 	return nil
 }

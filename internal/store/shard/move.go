@@ -146,7 +146,7 @@ func (s *Client) Freeze(ctx context.Context, sale string) error {
 func (s *Client) FreezeLists(ctx context.Context, keys []string) error {
 	for _, key := range s.listMetas(keys) {
 		was, err := s.Redis.HGet(ctx, key, "schema").Int64()
-		if err != nil {
+		if err != nil && !errors.Is(err, redis.Nil) { // none counts as 0, as in lua/list.lua
 			return Explain(err)
 		}
 		if was != lua.FrozenSchema {
