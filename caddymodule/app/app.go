@@ -74,6 +74,8 @@ type App struct {
 	runtime       atomic.Pointer[edgeruntime.Runtime] // nil before Start
 	parts         parts
 	fast          listeners
+	bypasses      *bypasses
+	bypassKeeper  *bypassKeeper
 	chosen        chosenAddresses
 	// refunds has what Health says of orders without stock.
 	refunds atomic.Pointer[overviewcache.Cache]
@@ -90,6 +92,10 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.log = ctx.Logger()
 	a.storage = ctx.Storage()
 	if err := meter.Register(ctx.GetMetricsRegistry(), collectors()...); err != nil {
+		return err
+	}
+	var err error
+	if a.bypasses, err = openBypasses(); err != nil {
 		return err
 	}
 	if err := a.Token.provision(); err != nil {
@@ -163,6 +169,7 @@ func (a *App) Start() error {
 	if err := a.journals.start(key, d); err != nil {
 		return err
 	}
+	a.bypassKeeper = a.bypasses.start(a.log, d)
 	a.parts.start(d)
 	return a.noteIdentities(d)
 }
@@ -179,14 +186,17 @@ func (a *App) Stop() error {
 // configuration uses it and its last request has ended.
 func (a *App) Cleanup() error {
 	a.parts.stop()
+	a.bypassKeeper.close()
 	a.lists.Close()
 	a.unlistedItems.close()
+	err := a.bypasses.close()
+	a.bypasses = nil
 	if a.poolKey == "" {
-		return nil
+		return err
 	}
 	key := a.poolKey
 	a.poolKey = ""
-	return errors.Join(a.journals.close(), edgeruntime.Close(key))
+	return errors.Join(err, a.journals.close(), edgeruntime.Close(key))
 }
 
 // Redis says which Redis holds the stock.

@@ -34,6 +34,12 @@ func (a *App) Health() adminapi.Health {
 	if err := d.Ready(); err != nil {
 		h.Ready, h.Orders = false, err.Error()
 	}
+	for _, p := range a.Bypassed() {
+		h.Bypassed = append(h.Bypassed, p.Sentence())
+	}
+	if !h.Ready && len(a.BypassedGates()) > 0 {
+		h.Ready, h.Orders = true, "bypassed"
+	}
 	missing := a.missing()
 	h.Lost = missing[partSale]
 	for _, part := range degradable {

@@ -152,7 +152,7 @@ func truth(b bool) float64 {
 // collectors report what the running app knows. Like the counters, they are made once for
 // the process.
 var collectors = sync.OnceValue(func() []prometheus.Collector {
-	return []prometheus.Collector{newOverviewCollector(), newListsCollector(), newStoreCollector()}
+	return []prometheus.Collector{newOverviewCollector(), newListsCollector(), newStoreCollector(), newBypassCollector()}
 })
 
 // Interface guard

@@ -64,6 +64,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				rebuildCommand(),
 				storeCommand(),
 				moveCommand(),
+				bypassCommand(),
 				luaCommand(),
 				healthCommand(),
 				keyCommand(),

@@ -11,6 +11,7 @@ import (
 var scenarios = map[string]func(*doc){
 	"docs/alerts.md":    runAlerts,
 	"docs/api.md":       runAPI,
+	"docs/bypass.md":    runBypass,
 	"docs/capacity.md":  runCapacity,
 	"docs/carts.md":     aboutHolds,
 	"docs/dashboard.md": runReport,

@@ -39,6 +39,9 @@ func showHealth(c *call) error {
 		return err
 	}
 	c.printf("orders: %s\n", h.Orders)
+	for _, sentence := range h.Bypassed {
+		c.printf("bypassed: %s\n", sentence)
+	}
 	for _, part := range h.Degraded {
 		c.printf("degraded: %s\n", part)
 	}

@@ -16,7 +16,7 @@ import (
 
 func reconcileCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "reconcile <sale> [--repair] [--shop <file> [--column <name>] [--quantity <name>] [--sku <name>] | --probe]",
+		Use:   "reconcile <sale> [--repair] [--shop <file> [--column <name>] [--quantity <name>] [--sku <name>] [--take-over] | --probe]",
 		Short: "Compares Redis with its own records, the journal, the ledger and the shop",
 		Long: `
 Compares what Redis keeps of a sale (counters of stock and purchase limits, holds,
@@ -37,6 +37,12 @@ may have several rows, whose units are added. --probe asks the shop itself, by t
 probes of the gates, about what is in doubt and what changed last. With --repair what
 is in doubt and in the shop is confirmed. Nothing is released or refunded by a guess.
 
+--take-over, for orders that came past the gate, as in a bypass: the units of an order
+of the file that has no reservation are out of the stock, with --repair, and the same
+again changes nothing. The sale must be paused, and the file needs units. Where fewer
+units are left, those are taken, and what is missing is named. These orders do not count
+in purchase limits.
+
 Exit status: 0 all agrees, or was repaired; 1 there are differences.`,
 		Example: `  $ caddy stockgate reconcile double11
   $ caddy stockgate reconcile double11 --repair
@@ -49,13 +55,16 @@ Exit status: 0 all agrees, or was repaired; 1 there are differences.`,
 	flags.String("column", "", "The column of the file that has the reservation ids or refs")
 	flags.String("quantity", "", "The column of the file that has the units (default: quantity or qty)")
 	flags.String("sku", "", "The column of the file that has the item of the units (default: sku)")
+	flags.Bool("take-over", false, "Take the units of orders without a reservation out of the stock")
 	flags.Bool("probe", false, "Ask the shop by the probes of the gates")
 	return cmd
 }
 
 func reconcileSale(c *call) error {
-	ask := adminapi.ReconcileRequest{Repair: c.flag("repair"), Probe: c.flag("probe")}
+	ask := adminapi.ReconcileRequest{Repair: c.flag("repair"), Probe: c.flag("probe"), TakeOver: c.flag("take-over")}
 	switch file := c.text("shop"); {
+	case file == "" && ask.TakeOver:
+		return usageError{errors.New("--take-over goes with --shop: a file of the shop's orders says what it has sold")}
 	case file == "" && c.text("column")+c.text("quantity")+c.text("sku") != "":
 		return usageError{errors.New("--column, --quantity and --sku go with --shop")}
 	case file != "" && ask.Probe:

@@ -177,6 +177,12 @@ func showSale(c *call) error {
 	if accepted := b.LossAccepted; !accepted.IsZero() {
 		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("goes on since %s without what the disk has lost: that looks available, until it is compared with the shop; 'sale open' sells again\n", adminapi.SaleTime(accepted, b.Timezone))))
 	}
+	if bypassed := b.Bypassed; !bypassed.IsZero() {
+		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("until %s the shop sold without reservations: that looks available, until it is compared with the shop; 'sale open' sells again\n", adminapi.SaleTime(bypassed, b.Timezone))))
+	}
+	for _, sentence := range b.Bypasses {
+		c.printf("%s", c.paint(terminal.Bad, sentence+"\n"))
+	}
 	if b.UnitsAtRisk > 0 {
 		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("%d units are at risk, the oldest for %v: a failover now would lose them\n", b.UnitsAtRisk, time.Duration(b.AtRiskMs)*time.Millisecond)))
 	}

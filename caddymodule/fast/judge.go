@@ -123,6 +123,9 @@ func (p *RoutePlan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, boo
 			return out, true, nil
 		}
 	}
+	if j.IsBypassed() {
+		return out, false, nil
+	}
 	if s.strip {
 		s.stripped(k.destination.guard, j)
 	}

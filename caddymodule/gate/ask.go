@@ -146,9 +146,9 @@ func (j *Judge) identities() (all [][]string) {
 	return all
 }
 
-// Bypasses returns warnings about sites that send orders to the gate's upstream without a gate. Call it
+// UngatedSites returns warnings about sites that send orders to the gate's upstream without a gate. Call it
 // when all handlers of the configuration are provisioned.
-func (j *Judge) Bypasses() []string {
+func (j *Judge) UngatedSites() []string {
 	if j.OnlyChecks() || j.server == nil {
 		return nil
 	}
@@ -160,7 +160,7 @@ func (j *Judge) Bypasses() []string {
 	if !ok {
 		return nil
 	}
-	return guard.Bypasses(&j.guarded, j.Title(), j.server, http.Servers)
+	return guard.UngatedSites(&j.guarded, j.Title(), j.server, http.Servers)
 }
 
 // warnLoaded logs what is found when the whole configuration is known. all are its judges.
@@ -168,7 +168,7 @@ func (j *Judge) warnLoaded(all []*Judge) {
 	if j.gate != nil && j.gate.Shadow {
 		j.log.Warn("this gate is in shadow: it refuses nothing and holds no stock, and only counts what it would have done; remove `shadow` before the sale that it is to protect")
 	}
-	warnings := j.Bypasses()
+	warnings := j.UngatedSites()
 	if j.gate != nil {
 		if risk := j.gate.CartRisk(all); risk != "" {
 			warnings = append(warnings, risk)

@@ -8,6 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
@@ -81,6 +82,9 @@ func (c *Check) bind() { c.Judge.AttemptOptions = &c.AttemptOptions }
 func (c *Check) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if waiting.DispatchOf(r) != nil { // all gates have judged it
 		return next.ServeHTTP(w, r)
+	}
+	if c.bypass.State() == app.BypassOn {
+		return c.serveBypassed(w, r, next)
 	}
 	p := &purchase{visit: c.visit(w, r)}
 	defer p.endTurn(r)

@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
@@ -19,6 +20,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/outcome"
+	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/filters/scope"
 	"github.com/stockgate/stockgate/internal/edge"
 )
@@ -41,7 +43,7 @@ func init() { caddy.RegisterModule(new(Gate)) }
 //
 // Placeholder | Description
 // ------------|------------
-// `{http.stockgate.verdict}` | reserved, waiting (the client was told its place), repeated (forwarded again), replayed (the stored answer), refused, or passed (by stockgate_check, or without a listed item)
+// `{http.stockgate.verdict}` | reserved, waiting (the client was told its place), repeated (forwarded again), replayed (the stored answer), refused, bypassed (`caddy stockgate bypass`), or passed (by stockgate_check, or without a listed item)
 // `{http.stockgate.reason}` | why the attempt was refused
 // `{http.stockgate.sale}` | the sale
 // `{http.stockgate.reservation}` | the reservation's id
@@ -125,6 +127,7 @@ type Gate struct {
 	probe          *probe.Probe  // nil: holds in doubt are kept
 	forwardTimeout time.Duration // how long the shop may take; 0: until the token expires
 	slots          forward.Slots
+	bypassing      *filters.Slots // bounds the orders at the shop in a bypass
 	// prints are those under which orders of the gate wait; otherRules judge orders that were made with
 	// the other outcome mode; later is the answer that puts an order off, nil: there is none.
 	prints     prints
@@ -206,6 +209,10 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if g.Shadow {
 		return g.serveShadow(w, r, next)
 	}
+	bypass := g.bypass.State()
+	if bypass == app.BypassOn {
+		return g.serveBypassed(w, r, next)
+	}
 	p := &purchase{visit: g.visit(w, r)}
 	defer p.endTurn(r)
 	before := guard.PassageOf(r)
@@ -216,6 +223,8 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return g.accept(w, r, p)
 	case p.stored != nil:
 		return g.replay(w, r, p)
+	case bypass == app.BypassEnding && p.scope == scope.Attempt && !p.unlisted: // Redis does not know what was sold meanwhile
+		return g.refuse(w, r, p.saleID(), p.began, refuse.Unavailable)
 	}
 	guard.NotePassage(r, guard.PassageDecided)
 	var err error

@@ -63,6 +63,8 @@ type Judge struct {
 	around  around
 	routes  guard.Routes
 	guarded guard.Gate
+	// bypass is on while orders pass without a reservation.
+	bypass *app.BypassSwitch
 	// fastCounters has, for each reason, the counter of the sale that was first refused
 	// fast.
 	fastCounters []atomic.Pointer[refusals]

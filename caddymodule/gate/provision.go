@@ -174,6 +174,7 @@ func (j *Judge) openServer(ctx caddy.Context, inShadow bool) error {
 		ReadsQuery: j.scope != nil || j.reader.FindsItemInQuery(), NeedsPayload: !j.buysBare(),
 		Warnings: append(order, guard.AvoidableOn(ctx, j.server)...),
 	}
+	j.openBypass()
 	if prefixes, asks := j.prefixes(); asks {
 		j.guarded.Warnings = append(j.guarded.Warnings, prefixes.Around(ctx, j.server)...)
 	}

@@ -32,19 +32,19 @@ func (e *exits) around(r *http.Request, cgi bool) *Gate {
 			if g.guard != nil && g.guard != guardOf(r) || !g.isBefore(r) || complete && !g.admitsAny(methods) {
 				continue
 			}
-			if !complete {
-				return g.gate
-			}
-			if double == nil {
+			if complete && double == nil {
 				double = e.look.standIn(r)
 			}
-			if g.isFor(double, t, methods, path, query, shape) {
+			if (!complete || g.isFor(double, t, methods, path, query, shape)) && !g.isBypassed() {
 				return g.gate
 			}
 		}
 	}
 	return nil
 }
+
+// isBypassed reports whether orders pass without having met the gate.
+func (g *exitGate) isBypassed() bool { return g.gate.Bypassed != nil && g.gate.Bypassed() }
 
 // concerns reports whether a request may be for the route of any gate, by its method and its
 // upstream.

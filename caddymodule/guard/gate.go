@@ -27,6 +27,8 @@ type Gate struct {
 	// NeedsPayload: an attempt has a query or a body.
 	NeedsPayload bool
 	Refuser      *refuse.Refuser
+	// Bypassed reports whether an order passes now without having met the gate, and counts it; nil: none does.
+	Bypassed func() bool
 	// door: it stands for a closed door, to which no request comes.
 	door bool
 	// Warnings are those about the matchers around the gate.

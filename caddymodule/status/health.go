@@ -27,7 +27,7 @@ func (s *Status) serveHealth(w http.ResponseWriter, r *http.Request) error {
 	if len(known.RefundNeeded) > 0 {
 		refunds = "orders are taken or paid for without stock: see `caddy stockgate health`"
 	}
-	h := publicHealth{Ready: known.Ready, Orders: adminapi.OrdersReady, Degraded: len(known.Degraded) > 0, RefundNeeded: refunds}
+	h := publicHealth{Ready: known.Ready, Orders: adminapi.OrdersReady, Degraded: len(known.Degraded)+len(known.Bypassed) > 0, RefundNeeded: refunds}
 	status := http.StatusOK
 	if !known.Ready {
 		h.Orders = "orders are answered with 503 at present"

@@ -38,6 +38,7 @@ type meters struct {
 	Around      *prometheus.CounterVec
 	CutReaders  prometheus.Counter
 	Unclear     *prometheus.CounterVec
+	bypassed    *prometheus.CounterVec
 	lookup      lookupMetrics
 	ledger      ledgerMetrics
 	outbox      outboxMetrics
@@ -128,6 +129,10 @@ func newMeters() *meters {
 			Name: "stockgate_unclear_total",
 			Help: "Requests on a gate's path that were refused because a server could take them for an attempt, by cause.",
 		}, []string{"cause"}),
+		bypassed: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_bypassed_total",
+			Help: "Orders that passed in a bypass of their gate without a reservation, by gate and the shop's answer: 2xx, or other.",
+		}, []string{"gate", "answer"}),
 		lookup: newLookupMetrics(),
 		ledger: newLedgerMetrics(),
 		outbox: newOutboxMetrics(),
@@ -159,7 +164,7 @@ func newMeters() *meters {
 // It may be called for any number of registries, and again for the same one.
 func Register(registry *prometheus.Registry, more ...prometheus.Collector) error {
 	m := All()
-	all := []prometheus.Collector{m.attempts, m.reserve, m.answered, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.Unclear, m.API, m.shadow, m.shadowSkipped, m.lookup.total, m.lookup.seconds, m.lookup.asks, m.webhooks.total}
+	all := []prometheus.Collector{m.attempts, m.reserve, m.answered, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.Unclear, m.bypassed, m.API, m.shadow, m.shadowSkipped, m.lookup.total, m.lookup.seconds, m.lookup.asks, m.webhooks.total}
 	all = append(append(all, more...), m.ledger.collectors()...)
 	all = append(all, m.mirror.collectors()...)
 	for _, c := range append(all, m.outbox.collectors()...) {
@@ -186,6 +191,15 @@ func CountAttempt(saleID, outcome string, reason sale.Reason) {
 // Attempt returns the counter that CountAttempt increments.
 func (m *meters) Attempt(saleID, outcome string, reason sale.Reason) prometheus.Counter {
 	return m.attemptCounters.find(attemptLabels{saleID, outcome, reason})
+}
+
+// CountBypassed counts an order that passed without a reservation, by the status of the shop; 0: there is none.
+func CountBypassed(gate string, status int) {
+	answer := "other"
+	if status/100 == 2 {
+		answer = "2xx"
+	}
+	All().bypassed.WithLabelValues(gate, answer).Inc()
 }
 
 // Won and Lost note how long an attempt took at this edge whose buyer got the goods, or did

@@ -49,6 +49,8 @@ type SaleStock struct {
 	Shadow     []reservation.ShadowCell
 	Restored   time.Time             `json:"restored_from"`
 	Accepted   time.Time             `json:"loss_accepted"`
+	Bypassed   time.Time             `json:"bypassed"`
+	Bypasses   []string              `json:"bypasses"`
 	MovedIn    *adminapi.SaleMovedIn `json:"moved_in"`
 	Mirror     *adminapi.SaleMirror
 	Queue      *adminapi.QueueState

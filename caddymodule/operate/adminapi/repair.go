@@ -22,6 +22,8 @@ type ReconcileRequest struct {
 	// Units are the units that the shop has sold with an order of Orders, by SKU; those under an
 	// empty SKU are of any items. An order without is compared by its name alone.
 	Units map[string]map[string]int64 `json:"units,omitempty"`
+	// TakeOver takes the units of orders without a reservation out of the stock, of a sale that is not open.
+	TakeOver bool `json:"take_over,omitempty"`
 	// Probe asks the shop with the probes of the gates.
 	Probe bool `json:"probe,omitempty"`
 }

@@ -62,11 +62,15 @@ const (
 // POST | `/stockgate/reservations/{id}/extend` | the reservation, held for `{"hold_for"}` from now, up to the sale's max_hold
 // POST | `/stockgate/key/replace` | registers this edge's signing key in the place of a lost one: `{"old_key"}` in PEM, or `{"begin_anew":true}`; `"force"`
 // DELETE | `/stockgate/edges/{edge}` | ends the warning about an edge that is silent and does not come back: `{"id","was_silent"}`. false: nothing was changed
-// GET | `/stockgate/health` | `{"ready","orders","lost","degraded"}`, from memory; 503 where this edge does not sell
+// GET | `/stockgate/health` | `{"ready","orders","lost","degraded","bypassed"}`, from memory; 503 where this edge does not sell
 // GET | `/stockgate/doctor` | what this edge finds right and wrong, `{"level","check","text"}` each; `?older=10m` for holds in doubt
 // GET | `/stockgate/gates` | the gates of this edge by name
 // POST | `/stockgate/gates/{name}/try` | how that gate decides on `{"request","answer"}`, HTTP messages in base64; also `"from"`, an address, and `"placeholders"`, those that other directives set. Nothing is reserved
 // POST | `/stockgate/try` | the same of the only gate
+// POST | `/stockgate/gates/{name}/bypass` | lets the orders of that gate pass without a reservation, at this edge, for `{"for":"15m","reason"}`: `{"gate","edge","from","until","by","orders","taken","deciding"}`. It needs no Redis
+// DELETE | `/stockgate/gates/{name}/bypass` | ends that: the same; 404 where it is not on
+// POST, DELETE | `/stockgate/bypass` | the same of the only gate
+// GET | `/stockgate/bypasses` | the bypasses of all edges that Redis knows, and of this one
 // POST | `/stockgate/store/backup` | a copy of all that `store` has, as it is at one moment: a file of Redis, with `{"at","bytes","sales","named","server"}` in the header `Stockgate-Backup`
 // POST | `/stockgate/move` | moves all stock to `{"store"}`, a directory of this machine, or to `{"redis":["host:port"],"sentinel","cluster","username","password","tls"}`: `{"where","sales","keys","before"}`. The same again goes on
 // POST | `/stockgate/move/undo` | ends a move that has not finished: the stock stays, and sells
@@ -135,6 +139,11 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"GET /stockgate/gates", (*operator).listGates},
 		{"POST /stockgate/gates/{name}/try", (*operator).tryGate},
 		{"POST /stockgate/try", (*operator).tryGate},
+		{"POST /stockgate/gates/{name}/bypass", (*operator).beginBypass},
+		{"POST /stockgate/bypass", (*operator).beginBypass},
+		{"DELETE /stockgate/gates/{name}/bypass", (*operator).endBypass},
+		{"DELETE /stockgate/bypass", (*operator).endBypass},
+		{"GET /stockgate/bypasses", (*operator).listBypasses},
 	}
 	out := make([]caddy.AdminRoute, len(routes))
 	for i, route := range routes {

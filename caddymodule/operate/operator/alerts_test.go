@@ -221,6 +221,11 @@ func TestEveryAlertFires(t *testing.T) {
 		}, `stockgate_redis_errors_total{during="watch"} ` + more(healthy.values[`stockgate_redis_errors_total{during="watch"}`]), nil},
 		{"StockgateNotSelling", func() { sitetest.Silence(t); server.Stop() }, `stockgate_ready 0`, nil},
 		{"StockgateDegraded", func() {}, `stockgate_degraded{part="view"} 1`, nil},
+		{"StockgateBypass", func() {
+			t.Setenv("XDG_DATA_HOME", t.TempDir())
+			s.LoadCaddyfile("stockgate /order pay {\n\t\tbuyer {header.X-User}\n\t\tline {query.sku}\n\t}\n\tmetrics /metrics\n\trespond 201")
+			sitetest.Do[any](s, "POST", "/stockgate/gates/pay/bypass", `{"for":"1h"}`)
+		}, `stockgate_bypass{gate="pay"} 1`, nil},
 	}
 	used := usedByRules(t)
 	tests, made := firingOfSeveral(healthy.only(used))

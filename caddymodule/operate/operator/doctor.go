@@ -55,6 +55,7 @@ func Examine(ctx context.Context, a *app.App) adminapi.Diagnosis {
 
 func (d *doctor) all() {
 	d.edge()
+	d.bypasses()
 	if d.redis() {
 		d.enrolment()
 		d.silentEdges()

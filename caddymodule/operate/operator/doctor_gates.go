@@ -53,7 +53,7 @@ func (d *doctor) gate(g *gate.Judge, plan *fast.RoutePlan, all []*gate.Judge) {
 	for _, warning := range g.Guarded().Warnings {
 		d.Add(adminapi.LevelWarning, "guard", "%s: %s", name, warning)
 	}
-	for _, warning := range g.Bypasses() {
+	for _, warning := range g.UngatedSites() {
 		d.Add(adminapi.LevelWarning, "gate", "%s", warning)
 	}
 	if reads := g.LacksAuthentication(); reads != "" {

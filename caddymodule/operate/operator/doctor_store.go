@@ -89,6 +89,9 @@ func judgeRestored(d *adminapi.Diagnosis, b *reservation.SaleStock) {
 		d.Add(adminapi.LevelWarning, "restored", "%s was restored from a backup of %s, and is %s: what was sold since looks available. "+steps, b.ID, adminapi.SaleTime(b.RestoredFrom, b.Timezone), b.Status)
 	case !b.LossAccepted.IsZero():
 		d.Add(adminapi.LevelWarning, "restored", "%s goes on since %s without what the disk of the store has lost, and is %s: that looks available. "+steps, b.ID, adminapi.SaleTime(b.LossAccepted, b.Timezone), b.Status)
+	case !b.Bypassed.IsZero():
+		d.Add(adminapi.LevelWarning, "bypass", "until %s the shop sold without reservations, and %s is %s: what it sold looks available. Compare it with the shop by 'caddy stockgate reconcile %[2]s --shop FILE', "+
+			"take what was sold out of the stock by 'caddy stockgate stock add'; then 'caddy stockgate sale open %[2]s' sells again", adminapi.SaleTime(b.Bypassed, b.Timezone), b.ID, b.Status)
 	}
 }
 

@@ -76,6 +76,8 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 // shopOf returns how the run learns of the shop's orders; nil: it does not ask the shop.
 func (o *operator) shopOf(q *adminapi.ReconcileRequest, sale string) (*recovery.Shop, error) {
 	switch {
+	case q.TakeOver && q.Orders == nil:
+		return nil, request.Bad("take_over goes with orders and units: a list of the shop's orders says what it has sold")
 	case q.Probe && (q.Orders != nil || q.Units != nil):
 		return nil, request.Bad("orders and probe do not go together")
 	case q.Probe:
@@ -96,7 +98,7 @@ func (o *operator) shopOf(q *adminapi.ReconcileRequest, sale string) (*recovery.
 	if q.AsOf.IsZero() {
 		q.AsOf = time.Now()
 	}
-	return &recovery.Shop{Orders: q.Orders, Units: q.Units, AsOf: q.AsOf}, nil
+	return &recovery.Shop{Orders: q.Orders, Units: q.Units, AsOf: q.AsOf, TakeOver: q.TakeOver}, nil
 }
 
 // checkUnits refuses units of no order, and those that no order can have.

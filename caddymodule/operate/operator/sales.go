@@ -66,6 +66,11 @@ func (o *operator) showSale(r *http.Request) (any, error) {
 	}
 	state := o.runtime.AtRisk(id)
 	shown := adminapi.SaleShown{SaleStock: *stock, UnitsAtRisk: state.Units, AtRiskMs: state.Age.Milliseconds(), Shadow: shadow}
+	for _, p := range o.app.Bypassed() {
+		if len(p.Sales) == 0 || slices.Contains(p.Sales, id) {
+			shown.Bypasses = append(shown.Bypasses, p.Sentence())
+		}
+	}
 	if stock.MovedIn != nil {
 		current, err := o.runtime.Store.Load(o.ctx, id)
 		if err != nil {

@@ -36,6 +36,8 @@ type run struct {
 
 	listed     map[string]bool   // the cells of the sale's file
 	skus       map[string]string // the SKU of each of them
+	cells      map[string]string // the cell of each name of an item; empty: it has several
+	takenOut   map[string]int64  // units by adjustment; nil: not read yet
 	suspects   map[reservation.Named]bool
 	scanError  error
 	tombstones map[string]int64 // by reservation, of those with a record
@@ -99,17 +101,30 @@ func (r *run) all(ctx context.Context) error {
 
 // readFile reads the cells of the sale's file: they exist even without units.
 func (r *run) readFile(ctx context.Context) error {
-	_, _, text, err := r.store.Journal().SaleDocument(ctx, r.sale)
+	_, status, text, err := r.store.Journal().SaleDocument(ctx, r.sale)
 	if err != nil {
 		return err
 	}
-	r.listed, r.skus = make(map[string]bool), make(map[string]string)
+	if err := r.checkTakeOver(sale.Status(status)); err != nil {
+		return err
+	}
+	r.listed, r.skus, r.cells = make(map[string]bool), make(map[string]string), make(map[string]string)
 	file, err := sale.Decode([]byte(text))
 	if err != nil {
 		r.report.Notes = append(r.report.Notes, "the sale's file in redis cannot be read: which cells must be there without units is not known")
 		return nil
 	}
 	for _, item := range file.Items {
+		only := item.SKU
+		for region := range item.Regions {
+			only = sale.Cell(item.SKU, region)
+		}
+		if len(item.Regions) > 1 {
+			only = ""
+		}
+		for _, name := range append([]string{item.SKU}, item.IDs...) {
+			r.cells[name] = only
+		}
 		if len(item.Regions) == 0 {
 			r.listed[item.SKU], r.skus[item.SKU] = true, item.SKU
 		}

@@ -22,6 +22,8 @@ type Shop struct {
 	// Units are the units that the shop has sold with an order of Orders, by SKU; those under an
 	// empty SKU are of any items. The units of an order that has none here are not compared.
 	Units map[string]map[string]int64
+	// TakeOver takes the units of orders without a reservation out of the stock. The sale must not be open.
+	TakeOver bool
 	// AsOf is when the list was made: later orders need not be in it.
 	AsOf time.Time
 	// Ask asks the shop whether it has the order of one reservation; nil: Orders are used.
@@ -69,6 +71,9 @@ func (r *run) orders(ctx context.Context) (map[string]bool, error) {
 			refs[t.Ref] = append(refs[t.Ref], id)
 		}
 	}
+	if err := r.knowsNames(refs); err != nil {
+		return nil, err
+	}
 	ordered := make(map[string]bool)
 	seen := make(map[string]bool) // the admin API takes a list as it is: it may repeat an order, or have its id and its ref
 	for _, name := range r.Shop.Orders {
@@ -87,10 +92,16 @@ func (r *run) orders(ctx context.Context) (map[string]bool, error) {
 			}
 			id = r.best(refs[name])
 		}
+		if id == "" && r.Shop.TakeOver {
+			if err := r.takeOver(ctx, name); err != nil {
+				return nil, err
+			}
+			continue
+		}
 		if id == "" {
 			r.report.add(Difference{
 				Kind: "shop", Name: name, Text: fmt.Sprintf("the shop has an order %s, and no reservation goes by this name", name),
-				Cause: "the order did not come through the gate, or it is of another sale", Repair: "none: see how it came into the shop",
+				Cause: "the order did not come through the gate, or it is of another sale", Repair: "none: see how it came into the shop; if the gate was bypassed, --take-over takes its units out of the stock",
 			})
 			continue
 		}

@@ -277,6 +277,19 @@ func (s *Store) Align(ctx context.Context, id, by string) (lead time.Duration, m
 	}
 }
 
+// ShortError says that fewer units of a cell are available than were to be taken out of the stock. It is a shard.ErrRefused.
+type ShortError struct {
+	Cell      string
+	Available int64
+}
+
+func (e *ShortError) Error() string {
+	return shard.Refused("%s: only %d units are available", e.Cell, e.Available).Error()
+}
+
+// Is treats the error as a refusal.
+func (e *ShortError) Is(target error) bool { return target == shard.ErrRefused }
+
 // Adjust adds units to a cell (sku or sku@region), or removes available ones. It returns
 // the cell's stock afterwards. The same adjustment id again changes nothing and returns
 // the same. The error wraps shard.ErrRefused if the cell does not allow the change.
@@ -298,7 +311,7 @@ func (s *Store) Adjust(ctx context.Context, id, adjustment, cell string, delta i
 	case lua.Unknown:
 		return 0, shard.Refused("the sale has no %s", cell)
 	case lua.Short:
-		return 0, shard.Refused("%s: only %d units are available", cell, r.Number(1))
+		return 0, &ShortError{cell, r.Number(1)}
 	case lua.TooMany:
 		return 0, shard.Refused("%s: %d units and %d more are beyond the bound of %d", cell, r.Number(1), delta, int64(sale.MaxUnits))
 	default:

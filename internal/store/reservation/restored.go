@@ -16,6 +16,7 @@ import (
 const (
 	fromBackup   = "backup "
 	lossAccepted = "loss "
+	afterBypass  = "bypass "
 )
 
 // behindTime reads what lua/status.lua notes; zero: it is of another kind.
@@ -40,14 +41,23 @@ func (s *Store) MarkLoss(ctx context.Context, id string, accepted time.Time, by 
 	return s.markBehind(ctx, id, lossAccepted, accepted, by)
 }
 
+// MarkBypassed pauses a sale if it is open, because until that time the shop sold without reservations, which Redis does not
+// know. It notes that in the sale until its status changes, and in the journal. A draft and a closed sale stay as they are.
+func (s *Store) MarkBypassed(ctx context.Context, id string, until time.Time, by string) (sale.Status, error) {
+	return s.markBehind(ctx, id, afterBypass, until, by)
+}
+
 func (s *Store) markBehind(ctx context.Context, id, kind string, at time.Time, by string) (sale.Status, error) {
 	current, err := s.Load(ctx, id)
 	if err != nil {
 		return "", err
 	}
 	next := current.Status
-	if next == sale.Open {
+	switch {
+	case next == sale.Open:
 		next = sale.Paused
+	case kind == afterBypass && next != sale.Paused:
+		return next, nil
 	}
 	replies, err := s.shard.RunReplicated(ctx, id, shard.Op(lua.Status, string(next), by, "", kind+strconv.FormatInt(at.UnixMilli(), 10)))
 	if err != nil {

@@ -68,6 +68,9 @@ type SaleStock struct {
 	// LossAccepted is when an operator let Redis go on without what its disk had lost; zero: that never was, or the
 	// status of the sale was changed since.
 	LossAccepted time.Time `json:"loss_accepted,omitzero"`
+	// Bypassed is when a bypass ended in which the shop sold without reservations; zero: there was none, or the status
+	// of the sale was changed since.
+	Bypassed time.Time `json:"bypassed,omitzero"`
 	// MovedIn is that of the sale's file; its JSON is that of adminapi.SaleShown.
 	MovedIn *sale.MovedIn `json:"-"`
 }
@@ -91,7 +94,8 @@ func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 		b.OldestInDoubt = time.UnixMilli(h.OldestInDoubt - h.Meta.Number(3))
 	}
 	if b.Status != sale.Closed { // it sells nothing any more
-		b.RestoredFrom, b.LossAccepted = behindTime(h.Meta.Text(4), fromBackup), behindTime(h.Meta.Text(4), lossAccepted)
+		behind := h.Meta.Text(4)
+		b.RestoredFrom, b.LossAccepted, b.Bypassed = behindTime(behind, fromBackup), behindTime(behind, lossAccepted), behindTime(behind, afterBypass)
 	}
 	names := file.Lines()
 	for cell, packed := range cells {

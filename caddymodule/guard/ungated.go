@@ -12,10 +12,10 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/reverseproxy"
 )
 
-// Bypasses returns a warning for each site of another server that sends requests for the gate's paths to an
+// UngatedSites returns a warning for each site of another server that sends requests for the gate's paths to an
 // upstream of the gate, and has no gate before it. Sites of the gate's own server are not asked about: the second
 // look at what leaves finds an order there. Call it when all handlers of the configuration are provisioned.
-func Bypasses(g *Gate, title string, own *caddyhttp.Server, all map[string]*caddyhttp.Server) (warnings []string) {
+func UngatedSites(g *Gate, title string, own *caddyhttp.Server, all map[string]*caddyhttp.Server) (warnings []string) {
 	var home *way
 	behind := make(map[string]bool)
 	for _, w := range waysOf(own) {
