@@ -1,0 +1,206 @@
+package gate_test
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+)
+
+// bypass begins one, in a data directory of the test's own.
+func bypass(s *sitetest.Site, gate string) {
+	s.T.Helper()
+	sitetest.Do[any](s, "POST", "/stockgate/gates/"+gate+"/bypass", `{"for":"1h"}`)
+}
+
+// At a path where a shop takes all its operations, those that buy are counted in a bypass. Each reaches the shop whole.
+func TestBypassOfOperations(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	shop := sitetest.NewBackend(t, sitetest.Created)
+	s := graphQLSite(t, shop)
+	bypass(s, "pay")
+	counted := 0
+	for _, c := range []struct {
+		body  string
+		order bool
+	}{
+		{`{"query":"{ products { sku } }"}`, false},
+		{`{"query":"mutation { placeOrder(input: {sku: \"plain\", quantity: 1}) { code } }"}`, true},
+		{`{"query":"mutation { addItem(id: 1) { code } }"}`, false},
+		{`[{"query":"mutation { placeOrder(input: {}) { code } }"}]`, true},
+		{`{"query":"{ a }","more":"` + strings.Repeat("x", 2<<20) + `"}`, true}, // too long to know
+		{`no JSON`, true},
+	} {
+		r := sitetest.WithBody(sitetest.NewOrder("X-User-Id", "u1"), c.body)
+		r.URL.Path = "/shop-api"
+		s.Send(r).Is(t, 201, "")
+		if got := shop.Take(); len(got) != 1 || got[0].Body != c.body || got[0].Header.Get("Stockgate-Token") != "" {
+			t.Errorf("%.80s: the shop got %d requests", c.body, len(got))
+		}
+		if c.order {
+			counted++
+		}
+		list := sitetest.Do[adminapi.BypassList](s, "GET", "/stockgate/bypasses", "")
+		if len(list.Bypasses) != 1 || list.Bypasses[0].Orders != int64(counted) {
+			t.Errorf("%.80s: counted %+v, want %d", c.body, list, counted)
+		}
+	}
+}
+
+// The second look lets an order of a bypassed gate leave that has not met it, and no order of another gate. Closed doors stay
+// closed, and not more orders are at the shop than the gate lets there.
+func TestBypassAndTheRest(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	entered, leave := make(chan struct{}, 2), make(chan struct{})
+	shop := sitetest.NewBackend(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Slow") != "" {
+			entered <- struct{}{}
+			<-leave
+		}
+		w.WriteHeader(http.StatusCreated)
+	})
+	s := sitetest.OpenCaddyfile(t, strings.ReplaceAll(`stockgate_guard {
+		close /api/closed
+	}
+	stockgate /api/order pay {
+		buyer {header.X-User-Id}
+		line  {json.sku}
+		max_in_flight 1
+	}
+	stockgate /api/gift gift {
+		buyer {header.X-User-Id}
+		line  {json.sku}
+	}
+	stockgate /api/trial trial {
+		buyer {header.X-User-Id}
+		line  {json.sku}
+		shadow
+	}
+	handle /old/* {
+		uri replace /old /api
+		reverse_proxy SHOP
+	}
+	reverse_proxy SHOP`, "SHOP", shop.Addr()))
+	if a := s.Admin("POST", "/stockgate/gates/trial/bypass", `{"for":"1h"}`); a.Status != 400 || !strings.Contains(a.Body, "in shadow") {
+		t.Errorf("%+v", a)
+	}
+	order := func(path string, header ...string) sitetest.Answer {
+		r := sitetest.NewOrder(append([]string{"X-User-Id", "u1"}, header...)...)
+		r.URL.Path = path
+		return s.Send(r)
+	}
+	order("/old/order").Is(t, 400, "malformed")
+	bypass(s, "pay")
+	order("/old/order").Is(t, 201, "")
+	order("/old/gift").Is(t, 400, "malformed")
+	if a := order("/api/closed"); a.Status != 404 {
+		t.Errorf("a closed door: %+v", a)
+	}
+	done := make(chan sitetest.Answer)
+	go func() { done <- order("/api/order", "X-Slow", "1") }()
+	<-entered
+	order("/api/order").Is(t, 503, "busy")
+	close(leave)
+	(<-done).Is(t, 201, "")
+	order("/api/order").Is(t, 201, "")
+}
+
+// A file that another program has spoilt or written is no bypass, and a bypass does not overwrite it.
+func TestBypassFile(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	file := filepath.Join(caddy.AppDataDir(), "stockgate", "bypass.json")
+	write := func(text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("{ half a file")
+	s := sitetest.OpenCaddyfile(t, `stockgate /order pay {
+		buyer {header.X-User-Id}
+		line  {json.sku}
+	}
+	respond 201`)
+	begin := func(status int, want string) {
+		t.Helper()
+		if a := s.Admin("POST", "/stockgate/bypass", `{"for":"1h"}`); a.Status != status || !strings.Contains(a.Body, want) {
+			t.Errorf("%d %s, want %d %s", a.Status, a.Body, status, want)
+		}
+	}
+	doctor := func(want string) {
+		t.Helper()
+		if d := s.Admin("GET", "/stockgate/doctor", ""); !strings.Contains(d.Body, want) {
+			t.Errorf("the doctor does not say %s: %s", want, d.Body)
+		}
+	}
+	doctor("bypass.json cannot be read, so no gate is bypassed")
+	begin(409, "delete it, and say the same again")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	begin(200, `"gate":"pay"`)
+	doctor("pass without a reservation until")
+	write(`{"bypasses":[]}`)
+	begin(409, "was changed by another program")
+	if err := os.Remove(file); err != nil {
+		t.Fatal(err)
+	}
+	begin(200, `"gate":"pay"`)
+	if a := s.Admin("DELETE", "/stockgate/bypass", ""); a.Status != 200 || !strings.Contains(a.Body, `"ended":true`) {
+		t.Errorf("%+v", a)
+	}
+	s.Eventually("forgotten, because no order has passed", func() (string, bool) {
+		a := s.Admin("GET", "/stockgate/bypasses", "")
+		_, err := os.Stat(file)
+		return a.Body, strings.Contains(a.Body, `"bypasses":[]`) && os.IsNotExist(err)
+	})
+	if b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" {
+		t.Errorf("the sale is %s", b.Status)
+	}
+	s.Eventually("the gate decides", func() (string, bool) {
+		r := sitetest.WithBody(sitetest.NewOrder("X-User-Id", "u1"), `{"sku":"nosuch"}`)
+		r.URL.Path = "/order"
+		a := s.Send(r)
+		return a.Body, a.Status == 404
+	})
+}
+
+// Orders that wait for the shop stay in line during a bypass, and are sent as ever.
+func TestBypassBesideALine(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	shop := newSlowShop(t)
+	s := sitetest.OpenCaddyfile(t, queueSite(shop.Addr(), ""))
+	first := s.BeginOrder(keyed("u0", "", `{"sku":"plain","quantity":1}`), shop.working)
+	waits, passes := make(chan sitetest.Answer, 1), make(chan sitetest.Answer, 1)
+	go func() { waits <- s.Send(keyed("u1", "", `{"sku":"plain","quantity":1}`)) }()
+	s.Eventually("an order that waits", func() (string, bool) {
+		n := waitingAt(s)
+		return fmt.Sprint(n), n == 1
+	})
+	bypass(s, "main")
+	go func() { passes <- s.Send(keyed("u2", "", `{"sku":"plain","quantity":1}`)) }()
+	if buyer := <-shop.working; buyer != "u2" {
+		t.Errorf("the shop works on the order of %s", buyer)
+	}
+	if n := waitingAt(s); n != 1 {
+		t.Errorf("%d orders wait", n)
+	}
+	for range 3 {
+		shop.done <- struct{}{}
+	}
+	for name, answer := range map[string]chan sitetest.Answer{"the one before": first, "the one that waited": waits, "the one that passed": passes} {
+		if a := <-answer; a.Status != 201 {
+			t.Errorf("%s: %+v", name, a)
+		}
+	}
+}
