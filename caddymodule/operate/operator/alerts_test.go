@@ -223,7 +223,8 @@ func TestEveryAlertFires(t *testing.T) {
 		{"StockgateDegraded", func() {}, `stockgate_degraded{part="view"} 1`, nil},
 		{"StockgateBypass", func() {
 			t.Setenv("XDG_DATA_HOME", t.TempDir())
-			s.LoadCaddyfile("stockgate /order pay {\n\t\tbuyer {header.X-User}\n\t\tline {query.sku}\n\t}\n\tmetrics /metrics\n\trespond 201")
+			s.Redis = server.Addr()
+			redis(s.LoadCaddyfile("stockgate /order pay {\n\t\tbuyer {header.X-User}\n\t\tline {query.sku}\n\t}\n\tmetrics /metrics\n\treverse_proxy 127.0.0.1:9"))
 			sitetest.Do[any](s, "POST", "/stockgate/gates/pay/bypass", `{"for":"1h"}`)
 		}, `stockgate_bypass{gate="pay"} 1`, nil},
 	}
