@@ -28,15 +28,33 @@ func (g *Gate) CartRisk(all []*Judge) string {
 	case g.OneAtATime == nil:
 		return unlockedCart
 	case !g.Options.Any() && !slices.ContainsFunc(all, g.waitsFor):
+		if looked := g.lookedUp(); len(looked) > 0 {
+			return fmt.Sprintf(uncheckedCart, looked[0]) + ", with a `lookup` whose answer has the same id there"
+		}
 		return fmt.Sprintf(uncheckedCart, g.OneAtATime.Credentials[0])
 	}
 	return ""
 }
 
-// waitsFor reports whether requests at another judge of the server wait for the orders of their session.
+// waitsFor reports whether requests at another judge of the server wait for the orders of their session, or, where
+// the gate looks its id up, of their cart.
 func (g *Gate) waitsFor(other *Judge) bool {
+	wanted := g.lookedUp()
+	if len(wanted) == 0 {
+		wanted = g.OneAtATime.Credentials
+	}
 	return other != &g.Judge && other.server == g.server && other.OneAtATime != nil &&
-		slices.ContainsFunc(other.OneAtATime.Credentials, func(c string) bool { return slices.Contains(g.OneAtATime.Credentials, c) })
+		slices.ContainsFunc(other.OneAtATime.Credentials, func(c string) bool { return slices.Contains(wanted, c) })
+}
+
+// lookedUp returns the credentials that the shop tells.
+func (g *Gate) lookedUp() (credentials []string) {
+	for _, expr := range g.OneAtATime.Credentials {
+		if v, err := attempt.Compile(expr); err == nil && v.Kind() == attempt.Lookup {
+			credentials = append(credentials, expr)
+		}
+	}
+	return credentials
 }
 
 // otherCarts returns warnings about the patterns of paths that name a cart of which the lookup does not know.

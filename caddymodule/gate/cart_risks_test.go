@@ -25,15 +25,18 @@ func TestCartRisks(t *testing.T) {
 		options, beside string
 		want            []string
 	}{
-		"well":            {byRef + asked + turns, "stockgate_check /carts/*/lines turns {\n" + turns + "}\n", nil},
-		"no lookup":       {"line {json.sku}\n", "", nil},
-		"session's cart":  {bySession + asked + turns, "stockgate_check /carts/*/lines turns {\n" + turns + "}\n", []string{other}},
-		"another segment": {strings.Replace(byRef, "path.1", "path.0", 1) + asked + turns, "stockgate_check /carts/*/lines turns {\n" + turns + "}\n", []string{other}},
-		"no turns":        {byRef + asked, "", []string{unlocked}},
-		"no check":        {byRef + asked + turns, "", []string{unchecked}},
-		"other turns":     {byRef + asked + turns, "stockgate_check /carts/*/lines turns {\none_at_a_time {cookie.cart}\n}\n", []string{unchecked}},
-		"operations":      {byRef + asked + turns + "json_body method card\n", "", nil},
-		"the answer":      {byRef + turns, "stockgate_check /carts/*/lines turns {\n" + turns + "}\n", []string{response}},
+		"well":             {byRef + asked + turns, "stockgate_check /carts/*/lines turns {\n" + turns + "}\n", nil},
+		"no lookup":        {"line {json.sku}\n", "", nil},
+		"session's cart":   {bySession + asked + turns, "stockgate_check /carts/*/lines turns {\n" + turns + "}\n", []string{other}},
+		"another segment":  {strings.Replace(byRef, "path.1", "path.0", 1) + asked + turns, "stockgate_check /carts/*/lines turns {\n" + turns + "}\n", []string{other}},
+		"no turns":         {byRef + asked, "", []string{unlocked}},
+		"no check":         {byRef + asked + turns, "", []string{unchecked}},
+		"other turns":      {byRef + asked + turns, "stockgate_check /carts/*/lines turns {\none_at_a_time {cookie.cart}\n}\n", []string{unchecked}},
+		"the cart's turns": {byRef + asked + "one_at_a_time {path.1} {lookup.cart.id}\n", "stockgate_check /carts/*/lines turns {\n" + turns + "}\n", []string{unchecked}},
+		"the same turns": {byRef + asked + "one_at_a_time {path.1} {lookup.cart.id}\n",
+			"stockgate_check /carts/*/lines turns {\none_at_a_time {lookup.cart.id}\nlookup GET http://127.0.0.1:1/cart\n}\n", nil},
+		"operations": {byRef + asked + turns + "json_body method card\n", "", nil},
+		"the answer": {byRef + turns, "stockgate_check /carts/*/lines turns {\n" + turns + "}\n", []string{response}},
 	} {
 		options := "buyer {header.X-User-Id}\n" + c.options
 		if strings.Contains(options, "lookup") {

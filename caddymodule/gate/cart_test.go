@@ -87,12 +87,14 @@ func newCartShop(t *testing.T) *cartShop {
 	return s
 }
 
+// sessionOf is the name under which the shop keeps a cart: ann@phone and ann@laptop are two sessions with one cart.
 func sessionOf(r *http.Request) string {
 	c, err := r.Cookie("session")
 	if err != nil {
 		return ""
 	}
-	return c.Value
+	name, _, _ := strings.Cut(c.Value, "@")
+	return name
 }
 
 func writeCart(w io.Writer, id, state string, lines map[string]int64) {

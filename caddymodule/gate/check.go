@@ -9,6 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
@@ -28,6 +29,9 @@ func init() { caddy.RegisterModule(new(Check)) }
 // are required. After it `{http.stockgate.verdict}` is refused or passed, as after a gate.
 type Check struct {
 	AttemptOptions
+	// Lookup asks the shop, in the buyer's name, which cart a request is about, for a credential
+	// of OneAtATime such as {lookup.cart.id}. Default: none.
+	Lookup *inquiry.Spec `json:"lookup,omitempty"`
 
 	Judge   `json:"-"`
 	passing *filters.Slots // bounds the attempts that pass at a time; nil: there is no bound
@@ -76,7 +80,9 @@ func (c *Check) provision(ctx caddy.Context) error {
 }
 
 // bind gives the judge the options of the check.
-func (c *Check) bind() { c.Judge.AttemptOptions = &c.AttemptOptions }
+func (c *Check) bind() {
+	c.Judge.AttemptOptions, c.names = &c.AttemptOptions, names{Lookup: c.Lookup}
+}
 
 // ServeHTTP refuses a request or hands it on.
 func (c *Check) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
@@ -179,6 +185,12 @@ func (c *Check) checkEarly(h httpcaddyfile.Helper) (*Judge, error) {
 //		challenge pow { … }
 //		other_items refuse|pass
 //		one_at_a_time [shared] <credential...> [except <path|@matcher...>]
+//		lookup   [GET|POST] <url> [<body>] {
+//			at_once <number>
+//			queue   <number>
+//			wait    <duration>
+//			timeout <duration>
+//		}
 //		max_in_flight <number>
 //		max_body <size>
 //		body     checked|ignored
@@ -189,7 +201,7 @@ func (c *Check) checkEarly(h httpcaddyfile.Helper) (*Judge, error) {
 //		refuse   …
 //	}
 //
-// The options are those of the gate.
+// The options are those of the gate. A lookup is for the credentials of one_at_a_time only.
 func (c *Check) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the directive's name
 	if d.NextArg() {
@@ -199,7 +211,9 @@ func (c *Check) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.Errf("stockgate_check takes a matcher and a name, found %q after them", d.Val())
 	}
 	at := *d
-	if err := directive.ReadBlock(d, c.directives()); err != nil {
+	options := c.directives()
+	options["lookup"] = directive.Option{Usage: inquiry.LookupUsage, Read: inquiry.ReadLookup(&c.Lookup)}
+	if err := directive.ReadBlock(d, options); err != nil {
 		return err
 	}
 	c.bind()

@@ -13,6 +13,7 @@ import (
 var conflicts = []conflict{
 	{option: "one_at_a_time", check: true, excludes: []string{"line", "lines", "graphql", "json_body", "persisted", "rate", "deny", "allow", "challenge", "fast_refusals", "max_in_flight"},
 		why: "with it a check only lets requests of a session wait, so put the other option into another stockgate_check"},
+	{option: "lookup", check: true, needs: "one_at_a_time", why: "a check asks the shop only for the cart whose turn a request waits for, as in `one_at_a_time {lookup.cart.id}`"},
 
 	{option: "ref shared", needs: "ref", why: "only a ref can be shared"},
 	{option: "repeats", needs: "ref", why: "only an order that has a ref is forwarded again"},

@@ -45,11 +45,17 @@ var written = map[string]struct {
 	"shadow":          {`"shadow": true`, nil},
 }
 
+// neededInCheck is what an option needs in a stockgate_check only.
+var neededInCheck = map[string][]string{"lookup": {"one_at_a_time"}}
+
 // conflictOf returns the conflict of a gate, or a check, with these options and what they need, but for one.
 func conflictOf(t *testing.T, check bool, without string, options ...string) error {
 	t.Helper()
 	for _, option := range options {
 		options = append(options, written[option].needs...)
+		if check {
+			options = append(options, neededInCheck[option]...)
+		}
 	}
 	slices.Sort(options)
 	var texts []string

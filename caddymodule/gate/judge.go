@@ -58,6 +58,7 @@ type Judge struct {
 	// closes it.
 	bearer              *jwt.Verifier
 	noBuyer, noQuantity silence // values that no attempt has
+	noCartID            silence // of requests that are no attempt
 	// server is the server that the handler belongs to; nil: none.
 	server  *caddyhttp.Server
 	around  around
@@ -73,7 +74,7 @@ type Judge struct {
 }
 
 // names are the options by which a gate recognises an earlier order, and asks what an attempt is about. A
-// stockgate_check has none.
+// stockgate_check has only Lookup.
 type names struct {
 	Ref         []string
 	RefShared   bool

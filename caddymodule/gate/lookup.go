@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/filters/outcome"
 	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/filters/scope"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
 )
@@ -25,19 +27,21 @@ func (j *Judge) provisionLookup() (err error) {
 	if j.credentials, err = j.OneAtATime.Compile(); err != nil {
 		return err
 	}
-	reads := j.reader.Needs().Has(attempt.NeedLookup)
+	reads := j.reader.Needs().Has(attempt.NeedLookup) || len(j.credentials.Looked()) > 0
 	switch {
 	case j.Lookup == nil && reads:
 		return errors.New("{lookup.…}: say what the shop is asked, such as `lookup GET http://shop:3000/cart`")
 	case j.Lookup == nil:
 		return nil
+	case !reads && j.OnlyChecks():
+		return errors.New("lookup: one_at_a_time reads no id of a cart in what the shop answers: write `one_at_a_time {lookup.cart.id}`, or leave lookup out")
 	case !reads:
 		return errors.New("lookup: no value reads what the shop answers: write `lines {lookup.items} sku quantity`, or leave lookup out")
 	}
 	if j.lookup, err = j.Lookup.Compile("the lookup", "jwt."); err != nil {
 		return err
 	}
-	if err := j.knowsNames("the lookup", j.lookup); err != nil {
+	if err := cmp.Or(j.turnsNameNothing(), j.knowsNames("the lookup", j.lookup)); err != nil {
 		return err
 	}
 	if j.lookup.ByRef() {
@@ -88,13 +92,15 @@ func (j *Judge) readCart(r *http.Request, p *purchase, remembered []byte) (no *s
 	p.cart = cart{room: p.reading.Early, document: remembered, remembered: remembered != nil}
 	p.attempt = &p.room
 	var took time.Duration
+	var unnamed, unread string
 	if remembered == nil {
-		if took, no = j.lookUpCart(r, p); no != nil {
+		if took, unnamed, no = j.lookUpAlone(r, p); no != nil {
 			return no
 		}
 	}
-	var unread string
-	p.room, no, unread = p.reading.ReadCart(p.document)
+	if p.room, no, unread = p.reading.ReadCart(p.document); no == nil && unnamed != "" {
+		no, unread = refuse.Unavailable, unnamed
+	}
 	no = j.readLines(p, no, unread, took)
 	if j.passesOthers() {
 		j.dropUnlisted(p.attempt)
@@ -102,10 +108,14 @@ func (j *Judge) readCart(r *http.Request, p *purchase, remembered []byte) (no *s
 	return no
 }
 
-// lookUpCart asks the shop for the attempt's cart, and returns how long that took.
+// lookUpCart asks the shop for the cart of a request, and returns how long that took.
 func (j *Judge) lookUpCart(r *http.Request, p *purchase) (took time.Duration, no *sale.Refusal) {
 	began := time.Now()
-	values := p.told(j.lookup, p.attempt.Ref)
+	ref := ""
+	if p.attempt != nil { // else it is no attempt
+		ref = p.attempt.Ref
+	}
+	values := p.told(j.lookup, ref)
 	answer, err := j.lookupFor(p).Ask(r.Context(), inquiry.BuyerOf(r), func(name string) string { return values[name] })
 	no = j.readLookup(r.Context(), answer, err)
 	if errors.Is(err, inquiry.ErrNoValue) && j.lookup.ByRef() && !slices.ContainsFunc(j.lookup.Names(), func(name string) bool { return name != "ref" && values[name] == "" }) {
@@ -116,7 +126,7 @@ func (j *Judge) lookUpCart(r *http.Request, p *purchase) (took time.Duration, no
 		meter.CountLookup(string(no.Reason), took)
 		return took, no
 	}
-	if p.document = answer.Body; !p.dryRun() {
+	if p.document = answer.Body; p.scope == scope.Attempt && !p.dryRun() {
 		j.carts.Remember(p.keys, p.question(r), answer.Body, time.Now())
 	}
 	return took, nil
@@ -146,10 +156,15 @@ func (j *Judge) noneSells(_ *http.Request, p *purchase) (*sale.Refusal, bool) {
 
 // lacksCredentials refuses a request of no session: the shop would make one for a stranger.
 func (j *Judge) lacksCredentials(r *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
-	if len(p.keys) == 0 && (j.credentials != nil || !inquiry.HasCredential(r)) {
+	if j.isStranger(r, p) {
 		no = sale.Refuse(sale.NoBuyer)
 	}
 	return no, false
+}
+
+// isStranger reports whether a request has no credential by which the shop knows its cart.
+func (j *Judge) isStranger(r *http.Request, p *purchase) bool {
+	return len(p.keys) == 0 && (j.credentials.InRequest() || !inquiry.HasCredential(r))
 }
 
 // notBegun reports whether no sale has begun, so that no buyer has bought.

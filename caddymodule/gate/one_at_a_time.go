@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"slices"
@@ -25,34 +26,56 @@ func (j *Judge) takeTurn(r *http.Request, p *purchase) (no *sale.Refusal, ends b
 	}
 	var odd error
 	p.keys, odd = j.credentials.Keys(r, p.repl)
-	// a cart that is looked up must not change, whatever is excepted
-	lookedUp := j.lookup != nil && p.scope == scope.Attempt
-	if p.dryRun() || !lookedUp && j.credentials.Excepts(r, j.guarded.AlsoQuery) {
+	if !j.waits(r, p) {
 		return nil, false
 	}
 	if odd != nil {
 		return &sale.Refusal{Reason: sale.Malformed, Detail: odd.Error()}, false
 	}
-	held, _ := caddyhttp.GetVar(r.Context(), turnVar).([]session.Key)
-	missing := slices.DeleteFunc(slices.Clone(p.keys), func(k session.Key) bool { return slices.Contains(held, k) })
+	missing := lacking(r, p.keys)
 	if len(missing) == 0 {
 		return nil, false
 	}
+	if p.turn, no = j.take(r.Context(), r, missing); no == nil {
+		hasTurnOf(r, missing)
+	}
+	return no, false
+}
+
+// waits reports whether a request waits for others. A cart that is looked up for an attempt must not change,
+// whatever is excepted.
+func (j *Judge) waits(r *http.Request, p *purchase) bool {
+	lookedUp := j.lookup != nil && p.scope == scope.Attempt
+	return !p.dryRun() && (lookedUp || !j.credentials.Excepts(r, j.guarded.AlsoQuery))
+}
+
+// lacking returns the credentials of which neither this judge nor one around it has the turn.
+func lacking(r *http.Request, keys []session.Key) []session.Key {
+	held, _ := caddyhttp.GetVar(r.Context(), turnVar).([]session.Key)
+	return slices.DeleteFunc(slices.Clone(keys), func(k session.Key) bool { return slices.Contains(held, k) })
+}
+
+// hasTurnOf notes credentials whose turn the request has now.
+func hasTurnOf(r *http.Request, keys []session.Key) {
+	held, _ := caddyhttp.GetVar(r.Context(), turnVar).([]session.Key)
+	caddyhttp.SetVar(r.Context(), turnVar, append(slices.Clone(held), keys...))
+}
+
+// take waits for the turn of credentials until ctx ends.
+func (j *Judge) take(ctx context.Context, r *http.Request, keys []session.Key) (*session.Exclusion, *sale.Refusal) {
 	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	turn, shared, err := session.Take(r.Context(), missing, client, j.edges())
+	turn, shared, err := session.Take(ctx, keys, client, j.edges())
 	if shared && session.WarnShared() {
 		j.log.Warn("clients of several addresses wait for one credential of one_at_a_time: is it an API key of the shop, and not that of a session?",
 			zap.Strings("credentials", j.OneAtATime.Credentials))
 	}
 	switch {
 	case errors.Is(err, session.ErrPending):
-		return refusePending, false
+		return nil, refusePending
 	case err != nil: // the client has left
-		return refuse.Unavailable, false
+		return nil, refuse.Unavailable
 	}
-	p.turn = turn
-	caddyhttp.SetVar(r.Context(), turnVar, append(slices.Clone(held), missing...))
-	return nil, false
+	return turn, nil
 }
 
 // edges is where the edges agree on turns; nil: this one alone has them.

@@ -63,8 +63,7 @@ func (j *Judge) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 func (j *Judge) inScope(r *http.Request, p *purchase) (no *sale.Refusal, err error) {
 	if j.onlyTurns() {
 		p.scope = scope.Other
-		no, _ = j.takeTurn(r, p)
-		return no, nil
+		return j.passAlone(r, p), nil
 	}
 	if j.scope == nil {
 		p.scope = scope.Attempt
@@ -86,7 +85,7 @@ func (j *Judge) inScope(r *http.Request, p *purchase) (no *sale.Refusal, err err
 		return &sale.Refusal{Reason: sale.Malformed, Detail: found.Cause.Detail()}, nil
 	case scope.Other:
 		if found.Mutates {
-			no, _ = j.takeTurn(r, p)
+			no = j.passAlone(r, p)
 		}
 	}
 	return no, nil

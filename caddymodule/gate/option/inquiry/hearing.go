@@ -31,6 +31,11 @@ func (h *Hearing) Heard(log *zap.Logger, host, lacks string) {
 		log.Warn("the lookup's answer lacks the array of `lines`: attempts are refused as no_cart; if the shop does not leave it out where a cart is empty, `lines` reads the wrong place",
 			zap.String("shop", host), zap.String("answer", lacks))
 	}
+	h.HeardAgain(log, host)
+}
+
+// HeardAgain is told of an answer of which only the id of the cart is read.
+func (h *Hearing) HeardAgain(log *zap.Logger, host string) {
 	if h.deaf.Swap(false) {
 		log.Info("the lookup gets answers again", zap.String("shop", host))
 	}

@@ -26,7 +26,9 @@ import (
 type Options struct {
 	// Credentials are where a request has the credentials of its session, such as
 	// {header.Authorization} and {cookie.session}, or {path.2} where the path names the cart.
-	// Each counts by itself: two requests that share one of them wait for each other.
+	// {lookup.PATH} is the id of the cart in the shop's answer to Lookup: the cart is looked up
+	// before its turn, and again when the request has it. Each counts by itself: two requests
+	// that share one of them wait for each other.
 	Credentials []string `json:"credentials"`
 	// Except are paths, each as in a path matcher, whose requests do not wait: those that the
 	// shop sends to itself while it serves another one. Default: none.
@@ -44,6 +46,7 @@ type Options struct {
 // Credentials reads the credentials of requests.
 type Credentials struct {
 	values []attempt.Value
+	looked []string // paths in the shop's answer to a lookup
 	except except
 }
 
@@ -66,8 +69,11 @@ func (o *Options) Compile() (*Credentials, error) {
 		switch {
 		case err != nil:
 			return nil, fmt.Errorf("one_at_a_time: %w", err)
+		case v.Kind() == attempt.Lookup:
+			c.looked = append(c.looked, v.Name())
+			continue
 		case !slices.Contains([]attempt.ValueKind{attempt.Header, attempt.Cookie, attempt.Path, attempt.Text}, v.Kind()):
-			return nil, fmt.Errorf("one_at_a_time: %s is no credential that a request has before its body is read: write {header.…}, {cookie.…} or {path.…}", expr)
+			return nil, fmt.Errorf("one_at_a_time: %s is no credential that a request has before its body is read: write {header.…}, {cookie.…} or {path.…}, or {lookup.…} for the id of a cart that is looked up", expr)
 		}
 		c.values = append(c.values, v)
 	}
@@ -107,12 +113,7 @@ const mostKeys = 32
 // error says what servers would read differently.
 func (c *Credentials) Keys(r *http.Request, repl *caddy.Replacer) ([]Key, error) {
 	var keys []Key
-	add := func(v *attempt.Value, text string) {
-		if text = normal(text); text != "" {
-			sum := sha256.Sum256([]byte(v.Name() + "\x00" + text))
-			keys = append(keys, Key(sum[:len(Key{})]))
-		}
-	}
+	add := func(v *attempt.Value, text string) { keys = appendKey(keys, v.Name(), text) }
 	for i := range c.values {
 		switch v := &c.values[i]; v.Kind() {
 		case attempt.Header:
@@ -148,11 +149,44 @@ func (c *Credentials) Keys(r *http.Request, repl *caddy.Replacer) ([]Key, error)
 			add(v, repl.ReplaceAll(v.Asked(), ""))
 		}
 	}
-	slices.SortFunc(keys, func(a, b Key) int { return bytes.Compare(a[:], b[:]) })
-	if keys = slices.Compact(keys); len(keys) > mostKeys {
+	if keys = sorted(keys); len(keys) > mostKeys {
 		return nil, errMostKeys
 	}
 	return keys, nil
+}
+
+// Looked returns the paths of the credentials in the shop's answer to a lookup.
+func (c *Credentials) Looked() []string {
+	if c == nil {
+		return nil
+	}
+	return c.looked
+}
+
+// InRequest reports whether a request has credentials by itself, and not in its cart only.
+func (c *Credentials) InRequest() bool { return c != nil && len(c.values) > 0 }
+
+// CartKeys returns the credentials of a cart, sorted and each once. ids are its ids by their paths. None of them
+// is a key of Keys.
+func (c *Credentials) CartKeys(ids map[string]string) (keys []Key) {
+	for path, id := range ids {
+		keys = appendKey(keys, "lookup "+path, id) // no header and no cookie has a space in its name
+	}
+	return sorted(keys)
+}
+
+func appendKey(keys []Key, name, text string) []Key {
+	if text = normal(text); text == "" {
+		return keys
+	}
+	sum := sha256.Sum256([]byte(name + "\x00" + text))
+	return append(keys, Key(sum[:len(Key{})]))
+}
+
+// sorted returns keys in the one order in which all requests wait for them.
+func sorted(keys []Key) []Key {
+	slices.SortFunc(keys, func(a, b Key) int { return bytes.Compare(a[:], b[:]) })
+	return slices.Compact(keys)
 }
 
 // eachCookie yields every cookie that some server finds in the header: commas separate cookies for

@@ -130,3 +130,32 @@ func TestCredentialInAnySpelling(t *testing.T) {
 		t.Error("any number of credentials passes")
 	}
 }
+
+// The id of a cart is the same one in any form, as a credential of the request is; and none of these is its
+// credential.
+func TestCredentialInTheCart(t *testing.T) {
+	c, err := (&session.Options{Credentials: []string{"{cookie.lookup.cart.id}", "{lookup.cart.id}"}}).Compile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := func(id string) []session.Key { return c.CartKeys(map[string]string{"cart.id": id}) }
+	const id = "6ba7b810-9dad-11d1-80b4-00c04fd430c8"
+	for _, same := range [][]string{{id, strings.ToUpper(id), strings.ReplaceAll(id, "-", "")}, {"7", "007", `"7"`}} {
+		for _, other := range same[1:] {
+			if !slices.Equal(key(same[0]), key(other)) {
+				t.Errorf("%s and %s are two carts", same[0], other)
+			}
+		}
+	}
+	if len(key("")) != 0 || len(key(" ")) != 0 || slices.Equal(key("7"), key("8")) || slices.Equal(key("7"), c.CartKeys(map[string]string{"id": "7"})) {
+		t.Error("carts are not told apart")
+	}
+	r := httptest.NewRequest("POST", "/", nil)
+	r.Header.Set("Cookie", "lookup.cart.id=7")
+	if keys, err := c.Keys(r, caddy.NewReplacer()); err != nil || len(keys) != 1 || slices.Equal(keys, key("7")) {
+		t.Errorf("a request names a cart: %v, %v", keys, err)
+	}
+	if len(c.Looked()) != 1 || !c.InRequest() {
+		t.Errorf("looked up: %q", c.Looked())
+	}
+}

@@ -3,6 +3,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -67,6 +68,16 @@ type Exclusion struct {
 	// unleased: a lease could not be had, so that another edge may serve the session too.
 	unleased bool
 	once     sync.Once
+	first    *Exclusion // which the request has besides; nil: none
+}
+
+// With returns both, as one; each may be nil.
+func (t *Exclusion) With(second *Exclusion) *Exclusion {
+	if t == nil || second == nil {
+		return cmp.Or(t, second)
+	}
+	second.first = t
+	return second
 }
 
 // Edges is where edges agree on the turns of sessions.
@@ -178,6 +189,7 @@ func (t *Exclusion) End() {
 		return
 	}
 	t.once.Do(func() {
+		t.first.End()
 		for _, l := range t.leases {
 			l.GiveUp()
 		}
@@ -193,7 +205,7 @@ func (t *Exclusion) WasAlone() bool {
 	if t == nil {
 		return true
 	}
-	return !t.unleased && !slices.ContainsFunc(t.leases, func(l *lease.Lease) bool { return !l.StillHeld() })
+	return t.first.WasAlone() && !t.unleased && !slices.ContainsFunc(t.leases, func(l *lease.Lease) bool { return !l.StillHeld() })
 }
 
 // enter takes the credential, or joins those that wait for it; ok is false if they are too many.
