@@ -31,6 +31,21 @@ func cartTurns(shop *cartShop) map[string]string {
 	}
 }
 
+// atTheShop keeps a request at the shop from begun until end is closed, or the test has failed.
+func atTheShop(t *testing.T) (begun, end chan struct{}, wait func()) {
+	begun, end = make(chan struct{}), make(chan struct{})
+	return begun, end, func() {
+		select {
+		case begun <- struct{}{}:
+		case <-t.Context().Done():
+		}
+		select {
+		case <-end:
+		case <-t.Context().Done():
+		}
+	}
+}
+
 const addFew = `{"sku":"few","quantity":1}`
 
 // While an order is under way no session changes its cart, whichever it is.
@@ -39,8 +54,8 @@ func TestTurnOfTheCart(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			shop := newCartShop(t)
 			s := sitetest.OpenCaddyfile(t, cartTurns(shop)[name])
-			paying, let := make(chan struct{}), make(chan struct{})
-			shop.paying = func(*http.Request) { paying <- struct{}{}; <-let }
+			paying, let, atShop := atTheShop(t)
+			shop.paying = func(*http.Request) { atShop() }
 			s.Send(as("ann@laptop", "/shop/add", addFew)).Is(t, 200, "")
 			var done sync.WaitGroup
 			done.Go(func() { s.Send(as("ann@laptop", "/shop/pay", pay)).Is(t, 201, "") })
@@ -83,8 +98,8 @@ func TestTurnOfTheCartLooksAgain(t *testing.T) {
 			shop := newCartShop(t)
 			s := sitetest.OpenCaddyfile(t, cartTurns(shop)[name])
 			shop.put("ann", "few", 1)
-			adding, add := make(chan struct{}), make(chan struct{})
-			shop.adding = func() { adding <- struct{}{}; <-add }
+			adding, add, atShop := atTheShop(t)
+			shop.adding = atShop
 			var done sync.WaitGroup
 			done.Go(func() { s.Send(as("ann@phone", "/shop/add", addFew)).Is(t, 200, "") })
 			<-adding
@@ -128,8 +143,8 @@ func TestTurnOfAnotherCart(t *testing.T) {
 	if _, _, orders := shop.counts(); orders != 0 || s.StockOf("few") != "3 3 0 0 0" {
 		t.Errorf("%d orders, stock %s", orders, s.StockOf("few"))
 	}
-	paying, let := make(chan struct{}), make(chan struct{})
-	shop.paying = func(*http.Request) { paying <- struct{}{}; <-let }
+	paying, let, atShop := atTheShop(t)
+	shop.paying = func(*http.Request) { atShop() }
 	give("a", "b", "b")
 	var done sync.WaitGroup
 	done.Go(func() { s.Send(as("ann", "/shop/pay", pay)).Is(t, 201, "") })
@@ -214,8 +229,8 @@ func TestTurnOfTheCartExcept(t *testing.T) {
 	shop := newCartShop(t)
 	s := sitetest.OpenCaddyfile(t, strings.Replace(cartTurns(shop)["with the session's"], "{lookup.cart.id}", "{lookup.cart.id} except /shop/add", 1))
 	shop.put("ann", "few", 1)
-	paying, let := make(chan struct{}), make(chan struct{})
-	shop.paying = func(*http.Request) { paying <- struct{}{}; <-let }
+	paying, let, atShop := atTheShop(t)
+	shop.paying = func(*http.Request) { atShop() }
 	var done sync.WaitGroup
 	done.Go(func() { s.Send(as("ann@laptop", "/shop/pay", pay)).Is(t, 201, "") })
 	<-paying
@@ -269,8 +284,8 @@ func TestTurnOfTheCartInAQueue(t *testing.T) {
 			shop.put("u3", "plain", 1)
 			first = s.BeginOrder(as("u2", "/shop/pay", pay), working)
 			ends = orders(s, "u3@laptop")
-			adding, add := make(chan struct{}), make(chan struct{})
-			shop.set(func() { shop.adding = func() { adding <- struct{}{}; <-add } })
+			adding, add, atShop := atTheShop(t)
+			shop.set(func() { shop.adding = atShop })
 			added := make(chan sitetest.Answer, 1)
 			go func() { added <- s.Send(as("u3@phone", "/shop/add", addFew)) }()
 			<-adding
