@@ -16,7 +16,7 @@
 --         { 'too_many', i, stock }
 --
 -- uses changes.lua: MAX_UNITS, changed, notice, operations, read_cell, write_journal
--- uses shard.lua: AVAILABLE, STOCK, cells, int, shard
+-- uses shard.lua: AVAILABLE, SCHEMA_OF_SALES, STOCK, cells, int, shard
 
 local CELLS_PER_MOVEMENT = 500
 
@@ -49,7 +49,7 @@ function operations.apply(a)
   if not shard.exists then
     local deleted = tonumber(a[6])
     shard.exists, shard.epoch, shard.status = true, math.max(shard.now, deleted + 1), 'draft'
-    changed.meta.epoch, changed.meta.status, changed.meta.schema = int(shard.epoch), 'draft', ARGV[3]
+    changed.meta.epoch, changed.meta.status, changed.meta.schema = int(shard.epoch), 'draft', int(SCHEMA_OF_SALES)
     changed.meta.deleted = deleted > 0 and int(deleted)
   end
   shard.version, shard.starts, shard.ends = shard.version + 1, tonumber(a[3]), tonumber(a[4])

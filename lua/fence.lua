@@ -81,7 +81,7 @@
 -- uses changes.lua: changed, dirty, entries, notice, split
 -- uses flush.lua: flush
 -- uses replay.lua: replay
--- uses shard.lua: META_KEY, TOLERANCE, call, concat, find, int, knows_more, match, shard, stored, time
+-- uses shard.lua: META_KEY, SCHEMA_OF_TERMS, TOLERANCE, call, concat, find, int, knows_more, match, shard, stored, time
 -- uses silent.lua: note_silent
 
 local EDGES_KEY, REPORTS_KEY, TAIL_KEY = 18, 19, 20
@@ -161,7 +161,7 @@ local function to_term()
   changed.meta.term, changed.meta.replid, changed.meta.run_id = shard.term, replid, run_id
   changed.meta.terms = concat(terms, ' ', math.max(1, #terms - MOST_TERMS + 1))
   -- an edge that does not know the fence leaves the shard alone from now on
-  if shard.schema < tonumber(ARGV[3]) then changed.meta.schema = ARGV[3] end
+  if shard.schema < SCHEMA_OF_TERMS then changed.meta.schema = int(SCHEMA_OF_TERMS) end
   dirty = true
 end
 

@@ -25,6 +25,9 @@
 -- A reader of the log knows from prev that it has missed nothing, and that the list was
 -- not replaced by another of the same name.
 
+-- the layout that this file writes: not the newest that the caller understands
+local SCHEMA_OF_LISTS = 4
+
 local meta = redis.call('HMGET', KEYS[1], 'seq', 'tip', 'count', 'secret', 'schema')
 local seq, tip, count = tonumber(meta[1] or 0), meta[2] or '', tonumber(meta[3] or 0)
 local op, wanted = ARGV[4], ARGV[4] == 'remove' and 1 or 0
@@ -60,6 +63,6 @@ for i = 1, changed do redis.call(change, KEYS[tonumber(parts[i])], keys[i]) end
 if set[1] then redis.call('HSET', KEYS[3], unpack(set)) end
 if del[1] then redis.call('HDEL', KEYS[3], unpack(del)) end
 redis.call('HSET', KEYS[1], 'seq', string.format('%.0f', seq + 1), 'tip', ARGV[5],
-  'count', string.format('%.0f', count + sign * changed), 'secret', ARGV[3], 'schema', ARGV[2])
+  'count', string.format('%.0f', count + sign * changed), 'secret', ARGV[3], 'schema', string.format('%.0f', math.max(tonumber(meta[5] or 0), SCHEMA_OF_LISTS)))
 redis.call('PUBLISH', ARGV[1], ARGV[5])
 return { 'ok', changed, count + sign * changed }

@@ -4,6 +4,8 @@ package lua
 
 import (
 	"embed"
+	"fmt"
+	"strings"
 	"sync"
 )
 
@@ -17,7 +19,29 @@ import (
 //
 // 4: records of mode queued wait for the shop, and KEYS[14] to KEYS[17] have them in order, see
 // queue.lua. A shard becomes one of 4 with the first order of a gate that has a queue.
+//
+// A script raises a shard to what a record needs (SCHEMA_OF_ in shard.lua), not to the newest that it
+// understands: edges of the last version sell on beside newer ones until then, see docs/upgrade.md.
 const Schema = 4
+
+// SaleSchema is the schema of a new sale, which every version in the field understands.
+const SaleSchema = 4
+
+// raises are what raises a shard to each schema.
+var raises = map[int64]string{
+	2: "the first hold that a bound on unpaid holds counts",
+	3: "the first term of an edge with a fence",
+	4: "the first order of a gate with a queue",
+}
+
+// Raises says what raises a shard of a schema to each later one.
+func Raises(from int64) string {
+	var all []string
+	for n := from + 1; n <= Schema; n++ {
+		all = append(all, fmt.Sprintf("%s gives it schema %d", raises[n], n))
+	}
+	return strings.Join(all, ", ")
+}
 
 // FrozenSchema is the schema of sales that are copied to another Redis: edges of every version leave
 // them alone.

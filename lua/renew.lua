@@ -22,6 +22,9 @@
 -- Returns { 'ok', epoch }; { 'conflict' } another life has begun, or begins, since the caller
 --         looked; { 'schema', schema }
 
+-- as in shard.lua
+local SCHEMA_OF_SALES = 4
+
 local meta = redis.call('HMGET', KEYS[1], 'epoch', 'restoring', 'schema', 'forgotten', 'deleted')
 if tonumber(meta[3] or '0') > tonumber(ARGV[1]) then return { 'schema', tonumber(meta[3]) } end
 local seen, began = tonumber(meta[1] or '0'), meta[2] and '1' or '0'
@@ -41,7 +44,7 @@ for i = 1, 17 do
 end
 if previous then redis.call('HSET', KEYS[1], 'merging', '1') end
 redis.call('HSET', KEYS[1], 'restoring', string.format('%.0f', epoch), 'version', ARGV[5], 'status', 'paused', 'starts', ARGV[7], 'ends', ARGV[8],
-  'doc', ARGV[6], 'schema', ARGV[1])
+  'doc', ARGV[6], 'schema', string.format('%.0f', math.max(tonumber(meta[3] or '0'), SCHEMA_OF_SALES)))
 if meta[4] then redis.call('HSET', KEYS[1], 'forgotten', meta[4]) end
 local deleted = math.max(tonumber(meta[5] or '0'), tonumber(ARGV[9]))
 if deleted > 0 then redis.call('HSET', KEYS[1], 'deleted', string.format('%.0f', deleted)) end

@@ -9,7 +9,7 @@
 -- uses bindings.lua: bind, bind_again, bound_to, is_key, list_under, note_end, ref_field, unbind, unlist_under
 -- uses changes.lua: CAUSE, CHANGED, CHARGED, CHARGES, DEADLINE, FIELDS, GUARD, LINES, MODE, PENDING, REF, RETURNED, STATE, changed, dirty, notice, pairs_of, parse_record, plain, read_cell, read_limit, read_record, write_limit, write_record
 -- uses queue.lua: SENT, count_shop, leave_queue, load_queue_state, to_shop
--- uses shard.lua: AVAILABLE, STOCK, concat, int, match, records, shard
+-- uses shard.lua: AVAILABLE, SCHEMA_OF_QUEUES, STOCK, concat, int, match, records, shard
 -- uses states.lua: columns, count_unpaid, hold_unpaid, index, swapped, unindex
 
 -- what a movement of each kind does, as journal/kinds.go has it: the state that a reservation enters, a
@@ -90,7 +90,7 @@ local function queue_as(id, r, before)
       count_shop()
     end
     changed.meta.queue, shard.queue = '1', true
-    if shard.schema < tonumber(ARGV[3]) then changed.meta.schema = ARGV[3] end
+    if shard.schema < SCHEMA_OF_QUEUES then changed.meta.schema = int(SCHEMA_OF_QUEUES) end
     -- the shop has put it off: its edge tells what is to be sent
     if before and before[STATE] == 'held' and not was then leave_queue(id) end
   end

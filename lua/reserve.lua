@@ -60,7 +60,7 @@
 --         { 'restoring' }                  half of the shard is missing: nothing was touched
 --         { 'fenced' }                     see fence.lua: nothing was touched
 --
--- uses shard.lua: AVAILABLE, BINDINGS_KEY, CELLS_KEY, DEADLINES_KEY, HELD, JOURNAL_KEY, LIMITS_KEY, META_KEY, RECORDS_KEY, UNPAID_KEY, bindings, call, cell_text, cells, closed_answer, concat, fenced, int, match, parse_cell, records, shard, time
+-- uses shard.lua: AVAILABLE, BINDINGS_KEY, CELLS_KEY, DEADLINES_KEY, HELD, JOURNAL_KEY, LIMITS_KEY, META_KEY, RECORDS_KEY, SCHEMA_OF_QUEUES, SCHEMA_OF_UNPAID, UNPAID_KEY, bindings, call, cell_text, cells, closed_answer, concat, fenced, int, match, parse_cell, records, shard, time
 -- uses verdicts.lua: limits_verdict, read_profile, stock_verdict, unpaid_verdict
 
 local SHADOW_KEY = 18
@@ -361,9 +361,9 @@ if moved > 0 then
   many('HDEL', KEYS[BINDINGS_KEY], freed)
   many('HSET', KEYS[BINDINGS_KEY], to_bindings)
   many('HSET', KEYS[UNPAID_KEY], to_unpaid)
-  if queue and queue.write(many) and not shard.queue then call('HSET', KEYS[META_KEY], 'queue', '1', 'schema', ARGV[1]) end
+  if queue and queue.write(many) and not shard.queue then call('HSET', KEYS[META_KEY], 'queue', '1', 'schema', int(math.max(shard.schema, SCHEMA_OF_QUEUES))) end
   -- from now on an edge that does not know these counters leaves the shard alone
-  if to_unpaid[1] and shard.schema < tonumber(ARGV[1]) then call('HSET', KEYS[META_KEY], 'schema', ARGV[1]) end
+  if to_unpaid[1] and shard.schema < SCHEMA_OF_UNPAID then call('HSET', KEYS[META_KEY], 'schema', int(SCHEMA_OF_UNPAID)) end
   call('HSET', KEYS[META_KEY], 'seq', int(seq), 'clock', int(now))
 end
 if shard.lead_changed then call('HSET', KEYS[META_KEY], 'lead', string.format('%.0f', shard.lead)) end

@@ -81,6 +81,9 @@
 -- on what `shard` has read and note what is to be written; flush.lua writes, the
 -- journal first, because Redis refuses a repeated sequence number there.
 
+-- the schema that a record needs, by what it is of: it is raised to that, and not to the newest that the caller understands
+local SCHEMA_OF_UNPAID, SCHEMA_OF_TERMS, SCHEMA_OF_QUEUES, SCHEMA_OF_SALES = 2, 3, 4, 4
+
 local META_KEY, CELLS_KEY, LIMITS_KEY, RECORDS_KEY, DEADLINES_KEY, IN_DOUBT_KEY, UNBACKED_KEY, TOMBSTONES_KEY = 1, 2, 3, 4, 5, 6, 7, 8
 local ADJUSTMENTS_KEY, JOURNAL_KEY, BINDINGS_KEY, RETURNS_KEY, UNPAID_KEY = 9, 10, 11, 12, 13
 local LINE_KEY, ORDERS_KEY, AT_SHOP_KEY, QUEUE_KEY = 14, 15, 16, 17

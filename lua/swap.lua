@@ -24,7 +24,7 @@
 --
 -- uses bindings.lua: bind, bound_by_ref, bound_to, buyer_ref, is_key, list_under, live_under, named_by, read_binding
 -- uses changes.lua: BUYER, CHANGED, CHARGED, CHARGES, COUNTED, CREATED, DEADLINE, EXP, GUARD, LINES, MODE, PENDING, PRINT, REF, STATE, UNPAID, changed, complete, move, not_found, operations, pairs_of, parse_record, read_cell, read_limit, read_record, reads, text_of, want, wanted_records, write_journal, write_limit, write_record
--- uses shard.lua: AVAILABLE, HELD, closed_answer, concat, find, int, shard, time
+-- uses shard.lua: AVAILABLE, HELD, SCHEMA_OF_UNPAID, closed_answer, concat, find, int, shard, time
 -- uses states.lua: change_state, give_back, index, read_unpaid, swapped
 -- uses unpaid.lua: counting, prune
 -- uses verdicts.lua: limits_verdict, read_profile, stock_verdict, unpaid_verdict
@@ -133,7 +133,7 @@ function operations.swap(a)
     prune(c, shard.now - profile.within)
     changed.unpaid[field] = true
   end
-  if profile.owed > 0 and shard.schema < tonumber(ARGV[3]) then changed.meta.schema = ARGV[3] end
+  if profile.owed > 0 and shard.schema < SCHEMA_OF_UNPAID then changed.meta.schema = int(SCHEMA_OF_UNPAID) end
   local r = parse_record('held\t' .. int(due) .. '\t' .. int(exp) .. '\t' .. int(time) .. '\t' .. int(shard.now) .. '\t' ..
     profile.mode .. '\t' .. buyer .. a[8])
   r[PRINT] = '+' .. old_id

@@ -64,16 +64,19 @@ func (d *doctor) sales() {
 		d.Add(adminapi.LevelError, "sales", "the sales cannot be read: %v", err)
 		return
 	}
-	newer, frozen, err := d.runtime.Store.Shard().NewerSales(ctx, ids)
+	schemas, err := d.runtime.Store.Shard().Schemas(ctx, ids)
 	switch {
 	case err != nil:
 		d.Add(adminapi.LevelError, "schema", "the layout of the sales' keys cannot be read: %v", err)
-	case len(newer) > 0:
-		d.Add(adminapi.LevelError, "schema", "a newer stockgate has written the keys of %s, and this edge does not sell them: update it", strings.Join(newer, ", "))
+	case len(schemas.Newer) > 0:
+		d.Add(adminapi.LevelError, "schema", "a newer stockgate has written the keys of %s, and this edge does not sell them: update it", strings.Join(schemas.Newer, ", "))
 	default:
 		d.Add(adminapi.LevelOK, "schema", "this edge knows the layout of the keys of all %d sales", len(ids))
 	}
-	d.move(frozen)
+	for _, id := range slices.Sorted(maps.Keys(schemas.Older)) {
+		d.Add(adminapi.LevelWarning, "schema", "the keys of %s have %s: edges of a version that does not know that then stop selling it, and it cannot go back to such a version. Update all edges before", id, schemas.Older[id])
+	}
+	d.move(schemas.Frozen)
 	for l := range d.runtime.Catalogue().All { // the index of sales may be gone, with all else
 		ids = append(ids, l.Sale.ID)
 	}

@@ -219,6 +219,10 @@ func TestDoctorFindsWhatIsWrongWithSales(t *testing.T) {
 	p.Doctor().Finds(stepped, "warning ledger double11", "warning ledger over", "warning in_doubt", "warning unbacked", "warning sale over has ended at ")
 	set(p, "stockgate:{over.0}:meta", "schema", 99)
 	p.Doctor().Finds(stepped, "warning ledger double11", "warning ledger over", "warning in_doubt", "warning unbacked", "warning sale", "error schema a newer stockgate has written the keys of over")
+	// what would give it a newer schema is said before
+	set(p, "stockgate:{over.0}:meta", "schema", 3)
+	p.Doctor().Finds(stepped, "warning ledger double11", "warning ledger over", "warning in_doubt", "warning unbacked", "warning sale",
+		"warning schema the keys of over have schema 3, and the first order of a gate with a queue gives it schema 4: edges of a version that does not know that then stop selling it, and it cannot go back to such a version. Update all edges before")
 }
 
 // The doctor reports a lead of the sale's clock, and the command that it names ends the lead.

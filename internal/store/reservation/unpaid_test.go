@@ -12,7 +12,6 @@ import (
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 	"github.com/stockgate/stockgate/internal/test/stocktest"
-	"github.com/stockgate/stockgate/lua"
 )
 
 // owes puts a reserve request into counters of unpaid holds: one at a time, two that ended in an hour.
@@ -215,7 +214,7 @@ func TestUnpaidIsOfANewerSchema(t *testing.T) {
 			t.Errorf("a hold that is not counted makes the schema %s", got)
 		}
 		c.reserve("counted", owes("buyer|Ann"))
-		if got := schema(); got != "4" || lua.Schema != 4 {
+		if got := schema(); got != "2" { // not the newest that this edge understands: see docs/upgrade.md
 			t.Errorf("a hold that is counted makes the schema %s", got)
 		}
 	})

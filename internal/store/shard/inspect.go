@@ -2,6 +2,7 @@ package shard
 
 import (
 	"context"
+	"fmt"
 	"strconv"
 	"strings"
 	"sync"
@@ -171,26 +172,35 @@ func infoFields(text string) map[string]string {
 	return fields
 }
 
-// NewerSales returns the sales whose keys a newer edge has written, in a layout that this edge does not know, and the
-// sales that a move has frozen.
-func (s *Client) NewerSales(ctx context.Context, ids []string) (newer, frozen []string, err error) {
+// Schemas are sales by the layout of their keys.
+type Schemas struct {
+	Newer  []string          // a newer edge has written them, in a layout that this edge does not know
+	Frozen []string          // by a move
+	Older  map[string]string // this edge may give them a layout that edges of other versions do not know: their schema, and what raises it
+}
+
+// Schemas reads which layout the keys of sales have.
+func (s *Client) Schemas(ctx context.Context, ids []string) (Schemas, error) {
 	pipe := s.Redis.Pipeline() // not MULTI: a full Redis refuses it
 	schemas := make([]*redis.StringCmd, len(ids))
 	for i, id := range ids {
 		schemas[i] = pipe.HGet(ctx, s.ShardKeys(id)[MetaKey], "schema")
 	}
 	_, _ = pipe.Exec(ctx)
+	all := Schemas{Older: make(map[string]string)}
 	for i, id := range ids {
 		switch n, err := schemas[i].Int64(); {
 		case err != nil && err != redis.Nil:
-			return nil, nil, Explain(err)
+			return Schemas{}, Explain(err)
 		case n == lua.FrozenSchema:
-			frozen = append(frozen, id)
+			all.Frozen = append(all.Frozen, id)
 		case n > lua.Schema:
-			newer = append(newer, id)
+			all.Newer = append(all.Newer, id)
+		case n < lua.Schema && err == nil:
+			all.Older[id] = fmt.Sprintf("schema %d, and %s", n, lua.Raises(n))
 		}
 	}
-	return newer, frozen, nil
+	return all, nil
 }
 
 // Listeners is how many edges listen for notices. One node of a cluster cannot count those of
