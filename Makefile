@@ -9,7 +9,7 @@
 export CGO_ENABLED = 0
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: build demo test test-slow test-needs browser docs compose-test image release-test attack attack-short attack-needs power-cut chaos chaos-short differential differential-short differential-needs lint shops shops-short shops-latency shops-needs fuzz bench bench-build bench-queue pgo
+.PHONY: build demo test test-slow test-needs browser docs compose-test image release-test attack attack-short attack-needs power-cut chaos chaos-short differential differential-short differential-needs lint shops shops-short shops-latency shops-needs upgrade fuzz bench bench-build bench-queue pgo
 
 # bin/caddy: Caddy with Stockgate compiled in, static as in releases and in the image.
 build:
@@ -94,6 +94,16 @@ chaos: attack-needs
 	go run ./internal/test/chaos -seed $(SEED) -seeds $(SEEDS) -configs $(CONFIGS) $(CHAOSFLAGS)
 chaos-short: attack-needs
 	go run ./internal/test/chaos -short -seed $(SEED) -configs $(CONFIGS) $(CHAOSFLAGS)
+
+# Edges of the last version and of this one sell together, see docs/upgrade.md: scripts/build-last builds the
+# other one from history. TOGETHER=all lets the edges of every scenario be of both versions in turn.
+TOGETHER ?= upgrade,upgrade-store,storm-of-operators,edges-die,redis-and-sql
+upgrade: attack-needs
+	scripts/build-last
+	go vet -tags upgrade ./e2e/upgrade
+	go test -vet=off -tags upgrade ./e2e/upgrade
+	go run ./internal/test/auditor/attack -seed $(SEED) -caddy bin/last/caddy,bin/caddy -scenarios $(TOGETHER) $(ATTACKFLAGS)
+	go run ./internal/test/chaos -short -seed $(SEED) -caddy bin/caddy,bin/last/caddy -configs replicas-acks $(CHAOSFLAGS)
 
 # The recipes of examples/vendure and examples/medusa in front of those shops, which npm brings
 # from the lock files: 500 buyers, hostile requests, and 60 carts that change while they are paid.

@@ -93,6 +93,13 @@ func runDoctor(d *doc) {
 	d.all("caddy stockgate holds")
 }
 
+func runUpgrade(d *doc) {
+	runDoctor(d)
+	for _, command := range []string{"doctor", "health", "journal status", "sale list"} {
+		d.all("caddy stockgate " + command)
+	}
+}
+
 func runTry(d *doc) {
 	d.site("double11")
 	d.file("order.http", "POST /api/order HTTP/1.1\nHost: shop.example.com\nContent-Type: application/json\nX-User-Id: u42\n\n"+`{"sku":"20002001","quantity":2}`+"\n")

@@ -30,6 +30,7 @@ var scenarios = map[string]func(*doc){
 	"docs/sales.md":     runSales,
 	"docs/scripts.md":   runScripts,
 	"docs/shop.md":      runShop,
+	"docs/upgrade.md":   runUpgrade,
 }
 
 // quickStart, compose and the others say where lines are run that no scenario runs, or why
@@ -85,6 +86,10 @@ var elsewhere = map[string]map[string]string{
 	},
 	"docs/medusa.md":  {"caddy stockgate reconcile flash --shop orders.csv": shops},
 	"docs/runbook.md": {"caddy stockgate key replace --begin-anew": "it needs an edge with another key: run by TestKeyReplace in caddymodule/command/operator_day_test.go"},
+	"docs/upgrade.md": {
+		"systemctl restart stockgate": "needs root and the service: scripts/deb-test upgrades the package",
+		"make upgrade":                long, "make upgrade TOGETHER=all": long,
+	},
 	"docs/vendure.md": {"caddy stockgate reconcile flash --shop orders.csv": shops},
 	"examples/k6/README.md": {
 		"caddy stockgate rehearse --judge-only": "the name of an option: docs/rehearse.md has the whole command",

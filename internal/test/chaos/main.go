@@ -12,18 +12,18 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/stockgate/stockgate/internal/test/auditor/chaos"
+	"github.com/stockgate/stockgate/internal/test/auditor/rig"
 )
 
 func main() { os.Exit(run()) }
 
 type options struct {
-	binary  string
+	caddies []string
 	out     string
 	faults  int
 	prefix  int
@@ -39,7 +39,7 @@ func run() int {
 	short := flag.Bool("short", false, "the configurations of CI, with few faults")
 	list := flag.Bool("list", false, "name the configurations, and do nothing else")
 	show := flag.Bool("print", false, "print the schedules, and do nothing else")
-	flag.StringVar(&o.binary, "caddy", "bin/caddy", "the built binary")
+	built := flag.String("caddy", "bin/caddy", "the built binary; of several, separated by commas, edges run one each, in turn")
 	flag.StringVar(&o.out, "out", "bin/chaos", "directory for the results and the histories of failures")
 	flag.IntVar(&o.faults, "faults", 16, "faults of a schedule")
 	flag.IntVar(&o.prefix, "prefix", 0, "do only so many faults of each schedule; 0: all")
@@ -59,13 +59,8 @@ func run() int {
 		o.faults, o.tries = 6, 0
 	}
 	chosen, err := choose(*names, *short)
-	if err == nil {
-		o.binary, err = filepath.Abs(o.binary)
-	}
 	if err == nil && !*show {
-		if _, missing := os.Stat(o.binary); missing != nil {
-			err = fmt.Errorf("%w; build it first: make build", missing)
-		}
+		o.caddies, err = rig.Binaries(*built)
 	}
 	if err == nil {
 		err = os.MkdirAll(o.out, 0o755)

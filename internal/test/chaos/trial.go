@@ -60,7 +60,7 @@ func (r *result) String() string {
 // trial runs a schedule once and judges it.
 func (o options) trial(c *chaos.Config, seed uint64, schedule chaos.Schedule) *result {
 	began := time.Now()
-	out, err := c.Perform(o.binary, seed, schedule)
+	out, err := c.Perform(o.caddies, seed, schedule)
 	r := &result{Config: c.Name, Class: c.Class, Open: c.Open, Commit: rig.Commit(), Seed: seed, Schedule: schedule, outcome: out}
 	if out != nil {
 		r.Attempts, r.Counts, r.Losses, r.Recovered = len(out.History.Attempts), out.Counts, out.Losses, out.Recovered

@@ -133,7 +133,7 @@ var foreignKeys = scenario{
 	run: func(a *attack) {
 		a.stage(1, rig.Site{})
 		a.sell("keys", one(100), "")
-		stranger, err := rig.NewEdge(a.binary, "stranger", a.dir, filepath.Join(a.dir, "elsewhere"))
+		stranger, err := rig.NewEdge(a.caddies[0], "stranger", a.dir, filepath.Join(a.dir, "elsewhere"))
 		a.must(err)
 		a.must(stranger.Run(a.site))
 		a.cleanup = append(a.cleanup, stranger.Terminate)

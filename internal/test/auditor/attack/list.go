@@ -14,4 +14,6 @@ var (
 	operators      = []scenario{stormOfOperators}
 	// what is lost, and brought back
 	losses = []scenario{redisAndSQL, damaged, totalLoss, ownLedgers}
+	// what two versions do together
+	upgrades = []scenario{upgraded, goesBack}
 )

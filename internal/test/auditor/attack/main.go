@@ -10,14 +10,15 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/test/auditor/rig"
 )
 
 // scenarios are all ways to attack, in the order in which they run.
-var scenarios = slices.Concat(promises, faults, buyersAndShops, operators, losses)
+var scenarios = slices.Concat(promises, faults, buyersAndShops, operators, losses, upgrades)
 
 func main() { os.Exit(run()) }
 
@@ -25,7 +26,7 @@ func run() int {
 	seed := flag.Uint64("seed", uint64(time.Now().UnixNano()%1e6), "draws the schedule: the same seed, the same attack")
 	names := flag.String("scenarios", "all", "which, separated by commas")
 	long := flag.Bool("long", false, "all scenarios in full length; default: those of CI, short")
-	binary := flag.String("caddy", "bin/caddy", "the built binary")
+	built := flag.String("caddy", "bin/caddy", "the built binary; of several, separated by commas, edges run one each, in turn")
 	out := flag.String("out", "", "file to add the results to")
 	page := flag.String("evidence", "", "write the table of all results in -out into this page, also without a run (-scenarios none)")
 	list := flag.Bool("list", false, "name the scenarios, and do nothing else")
@@ -44,17 +45,14 @@ func run() int {
 	if err != nil {
 		return report(err)
 	}
-	path, err := filepath.Abs(*binary)
-	if err == nil {
-		_, err = os.Stat(path)
-	}
+	caddies, err := rig.Binaries(*built)
 	if err != nil {
-		return report(fmt.Errorf("%w; build it first: make build", err))
+		return report(err)
 	}
 	bad := 0
 	for _, s := range chosen {
 		for i := range *rounds {
-			r := trial(s, *seed+uint64(i), *long, path)
+			r := trial(s, *seed+uint64(i), *long, caddies)
 			if len(r.Found) > 0 {
 				bad++
 			}
@@ -102,9 +100,9 @@ func choose(names string, long bool) (chosen []scenario, err error) {
 }
 
 // trial runs a scenario, tells what came out, and returns it.
-func trial(s scenario, seed uint64, long bool, binary string) result {
+func trial(s scenario, seed uint64, long bool, caddies []string) result {
 	began := time.Now()
-	a, err := perform(s, seed, long, binary)
+	a, err := perform(s, seed, long, caddies)
 	r := resultOf(s, seed, a, err, began)
 	verdict := "held"
 	if len(r.Found) > 0 {

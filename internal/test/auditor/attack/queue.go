@@ -122,7 +122,7 @@ func (a *attack) waits(options string, q auditor.Queue, together int) {
 
 // buysInLine is one buyer of a crowd that waits.
 func (a *attack) buysInLine(i int, stop <-chan struct{}) {
-	here, there := a.doors[a.chance(2, "door", i)], a.doors[a.chance(2, "other", i)]
+	here, there := a.doors[a.chance(len(a.doors), "door", i)], a.doors[a.chance(len(a.doors), "other", i)]
 	w := crowd.Wish{Buyer: fmt.Sprintf("b%d", i), Lines: crowd.Units("7", 1)}
 	key, async := fmt.Sprintf("k%d", i), []string{"Prefer: respond-async"}
 	switch a.chance(9, "way", i) {
@@ -155,7 +155,7 @@ func (a *attack) buysInLine(i int, stop <-chan struct{}) {
 		var both sync.WaitGroup
 		both.Go(func() { a.crowd.Buy(a.doors[0], w) })
 		w.Header = async
-		both.Go(func() { a.follows(i, a.crowd.Buy(a.doors[1], w), stop) })
+		both.Go(func() { a.follows(i, a.crowd.Buy(a.doors[len(a.doors)-1], w), stop) })
 		both.Wait()
 	case 8: // asks again when it is over
 		w.Key = key
@@ -174,7 +174,7 @@ func (a *attack) follows(i int, t *auditor.Attempt, stop <-chan struct{}) {
 		return
 	}
 	for n, end := 0, time.Now().Add(rig.Patience); time.Now().Before(end); n++ {
-		l := a.crowd.Look(a.doors[a.chance(2, "look", i, n)], t, []string{"", "1", "2"}[a.chance(3, "patience", i, n)])
+		l := a.crowd.Look(a.doors[a.chance(len(a.doors), "look", i, n)], t, []string{"", "1", "2"}[a.chance(3, "patience", i, n)])
 		if l.Heard > 0 && l.Status != 503 && l.State != "waiting" && l.State != "at_shop" {
 			return
 		}

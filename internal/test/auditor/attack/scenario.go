@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"sync/atomic"
 	"time"
 
 	"github.com/stockgate/stockgate/internal/test/auditor"
@@ -25,11 +26,11 @@ type scenario struct {
 // attack is one run of a scenario: what is attacked, and all that happened.
 type attack struct {
 	scenario
-	seed   uint64
-	long   bool
-	binary string
-	dir    string
-	dice   *rand.Rand // for the goroutine of the scenario only
+	seed    uint64
+	long    bool
+	caddies []string // the binaries that edges run, in turn
+	dir     string
+	dice    *rand.Rand // for the goroutine of the scenario only
 
 	h       *auditor.History
 	crowd   *crowd.Crowd
@@ -44,6 +45,7 @@ type attack struct {
 	sales   []string
 	found   []auditor.Violation
 	counts  map[string]int
+	returns atomic.Int64 // that operators were told of
 	cleanup []func()
 }
 
@@ -52,7 +54,7 @@ type attack struct {
 type failure struct{ error }
 
 // perform runs a scenario to its end and judges it.
-func perform(s scenario, seed uint64, long bool, binary string) (a *attack, err error) {
+func perform(s scenario, seed uint64, long bool, caddies []string) (a *attack, err error) {
 	sum := fnv.New64a()
 	fmt.Fprint(sum, s.name)
 	dir, err := os.MkdirTemp("", "audit")
@@ -60,7 +62,7 @@ func perform(s scenario, seed uint64, long bool, binary string) (a *attack, err 
 		return nil, err
 	}
 	h := &auditor.History{}
-	a = &attack{scenario: s, seed: seed, long: long, binary: binary, dir: dir, dice: rand.New(rand.NewPCG(seed, sum.Sum64())),
+	a = &attack{scenario: s, seed: seed, long: long, caddies: caddies, dir: dir, dice: rand.New(rand.NewPCG(seed, sum.Sum64())),
 		h: h, crowd: &crowd.Crowd{History: h}, counts: map[string]int{}, at: map[string]*rig.Redis{}}
 	defer func() {
 		for i := len(a.cleanup) - 1; i >= 0; i-- {

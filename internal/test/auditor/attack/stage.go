@@ -56,7 +56,7 @@ func (a *attack) newRedis(fakeClock bool, settings ...string) *rig.Redis {
 
 // startEdge runs one more edge; all of them share the storage, and so the signing key.
 func (a *attack) startEdge(site rig.Site) *rig.Edge {
-	e, err := rig.NewEdge(a.binary, fmt.Sprintf("edge%d", len(a.edges)+1), a.dir, cmp.Or(a.storage, filepath.Join(a.dir, "storage")))
+	e, err := rig.NewEdge(a.caddies[len(a.edges)%len(a.caddies)], fmt.Sprintf("edge%d", len(a.edges)+1), a.dir, cmp.Or(a.storage, filepath.Join(a.dir, "storage")))
 	a.must(err)
 	site.Shop = a.shop.Addr()
 	a.must(e.Run(site))

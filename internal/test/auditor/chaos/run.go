@@ -22,9 +22,9 @@ const (
 // Run is one run of a configuration: what is attacked, and all that happened.
 type Run struct {
 	*Config
-	seed   uint64
-	binary string
-	dir    string
+	seed    uint64
+	caddies []string // the binaries that edges run, in turn
+	dir     string
 
 	h     *auditor.History
 	crowd *crowd.Crowd
@@ -85,13 +85,13 @@ func (r *Run) note(format string, args ...any) {
 // Perform runs a schedule against a configuration and judges what came out. An error says
 // that it did not come to its end: for a product that must come back, that is a broken
 // promise too.
-func (c *Config) Perform(binary string, seed uint64, schedule Schedule) (out *Outcome, err error) {
+func (c *Config) Perform(caddies []string, seed uint64, schedule Schedule) (out *Outcome, err error) {
 	dir, err := os.MkdirTemp("", "chaos")
 	if err != nil {
 		return nil, err
 	}
 	h := new(auditor.History)
-	r := &Run{Config: c, seed: seed, binary: binary, dir: dir, h: h, crowd: &crowd.Crowd{History: h}, sales: []string{"one", "two"}}
+	r := &Run{Config: c, seed: seed, caddies: caddies, dir: dir, h: h, crowd: &crowd.Crowd{History: h}, sales: []string{"one", "two"}}
 	defer func() {
 		switch f := recover().(type) {
 		case nil:
@@ -174,7 +174,7 @@ func (r *Run) stage() {
 }
 
 func (r *Run) startEdge(site rig.Site) {
-	e, err := rig.NewEdge(r.binary, fmt.Sprintf("edge%d", len(r.edges)+1), r.dir, filepath.Join(r.dir, "storage"))
+	e, err := rig.NewEdge(r.caddies[len(r.edges)%len(r.caddies)], fmt.Sprintf("edge%d", len(r.edges)+1), r.dir, filepath.Join(r.dir, "storage"))
 	r.must(err)
 	r.must(e.Run(site))
 	r.atEnd(e.Terminate)
