@@ -97,7 +97,7 @@ chaos-short: attack-needs
 
 # Edges of the last version and of this one sell together, see docs/upgrade.md: scripts/build-last builds the
 # other one from history. TOGETHER=all lets the edges of every scenario be of both versions in turn.
-TOGETHER ?= upgrade,upgrade-store,storm-of-operators,edges-die,redis-and-sql
+TOGETHER ?= upgrade,upgrade-store,storm-of-operators,redis-and-sql
 upgrade: attack-needs
 	scripts/build-last
 	go vet -tags upgrade ./e2e/upgrade

@@ -52,7 +52,7 @@ var upgraded = scenario{
 		a.sell("scarce", scarce, perBuyer)
 		both := func(sells ...func()) { // lets buyers buy between two steps, at every edge
 			for _, step := range sells {
-				pause(time.Second, nil)
+				pause(600*time.Millisecond, nil)
 				step()
 			}
 			pause(time.Second, nil)
