@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -76,6 +77,8 @@ type App struct {
 	fast          listeners
 	bypasses      *bypasses
 	bypassKeeper  *bypassKeeper
+	closeBypasses sync.Once
+	ruleTeller    *ruleTeller
 	chosen        chosenAddresses
 	// refunds has what Health says of orders without stock.
 	refunds atomic.Pointer[overviewcache.Cache]
@@ -187,10 +190,11 @@ func (a *App) Stop() error {
 func (a *App) Cleanup() error {
 	a.parts.stop()
 	a.bypassKeeper.close()
+	a.ruleTeller.close()
 	a.lists.Close()
 	a.unlistedItems.close()
-	err := a.bypasses.close()
-	a.bypasses = nil
+	var err error
+	a.closeBypasses.Do(func() { err = a.bypasses.close() })
 	if a.poolKey == "" {
 		return err
 	}

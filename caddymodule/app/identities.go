@@ -60,6 +60,7 @@ func (a *App) noteIdentities(d *edgeruntime.Runtime) error {
 	if otherwise := d.ReadBy(rules.String(), open); len(otherwise) > 0 {
 		a.log.Warn("the option `identities` has changed while sales are open: "+RulesChanged, zap.Strings("sales", otherwise), zap.String("identities", rules.String()))
 	}
+	a.tellRules(d, rules)
 	return nil
 }
 

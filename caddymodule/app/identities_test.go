@@ -2,11 +2,17 @@ package app_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"go.uber.org/zap"
+
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/edge/fence"
+	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
 
 // Limits, unpaid holds and lists know a person by any spelling of a phone and an e-mail address. Other rules in
@@ -77,4 +83,47 @@ func TestIdentities(t *testing.T) {
 	if err := s.TryLoad(config); err == nil || !strings.Contains(err.Error(), `identities: country "+49": write the two letters`) {
 		t.Errorf("a country that is none: %v", err)
 	}
+}
+
+// An edge that sells by other rules for identities is named, in the doctor and at the start; one that has the same, or is not
+// heard, is not.
+func TestOtherEdgesHaveOtherRules(t *testing.T) {
+	server := redistest.Start(t)
+	app := map[string]any{"redis": map[string]any{"addresses": []string{server.Addr()}, "timeout": "1m"}, "identities": map[string]any{"buyer": "email"}}
+	s := openShop(t, app, nil)
+	openToBidders(s)
+	becomes(s, "sold", bid{buyer: "Ann", skus: "plain"})
+	s.Eventually("this edge tells its rules", func() (string, bool) {
+		told, err := server.Client().HVals(t.Context(), "stockgate:identities").Result()
+		return fmt.Sprint(told, err), len(told) == 1 && told[0] == "buyer email"
+	})
+	store := stocktest.OpenStore(t, stocktest.Options(server))
+	other := fence.New(store, zap.NewNop(), new(stocktest.Counter))
+	other.Start(t.Context())
+	const text = "other edges sell by other `identities` than this one (buyer email): "
+	note := func(edge, rules string, found bool) {
+		t.Helper()
+		if err := store.Shard().NoteRules(t.Context(), edge, rules); err != nil {
+			t.Fatal(err)
+		}
+		if got := doctor(s); strings.Contains(got, text) != found {
+			t.Errorf("%s with %q: %s", edge, rules, got)
+		}
+	}
+	note("not-heard", "country DE", false)
+	note(other.ID(), "country DE", false) // it sells nothing
+	if err := store.Shard().Acquire(stocktest.Soon(t), "double11"); err != nil {
+		t.Fatal(err)
+	}
+	s.Eventually("it is heard", func() (string, bool) {
+		edges, err := store.Shard().OtherEdges(t.Context(), []string{"double11"}, "")
+		return fmt.Sprint(edges, err), slices.Contains(edges, other.ID())
+	})
+	note(other.ID(), "buyer email", false)
+	note(other.ID(), "country DE", true)
+	note(other.ID(), "", true)
+	s.Load(map[string]any{"redis": app["redis"], "identities": map[string]any{"country": "DE"}})
+	s.Eventually("the reloaded edge warns", func() (string, bool) {
+		return doctor(s), len(s.Logged("other edges sell by other `identities` than this one (country DE): "+other.ID()+" (none): a person who comes to both counts as two, with two limits; give all edges the same")) == 1
+	})
 }

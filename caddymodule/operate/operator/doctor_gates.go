@@ -158,6 +158,18 @@ func (d *doctor) limits(l *edge.Listing) {
 	}
 }
 
+// otherRules looks for edges that tell persons apart by other rules than this one.
+func (d *doctor) otherRules() {
+	ctx, cancel := d.call()
+	defer cancel()
+	switch others, err := d.app.OtherRules(ctx); {
+	case err != nil:
+		d.Add(adminapi.LevelError, "identities", "whether all edges have the same `identities` cannot be read: %v", err)
+	case others != "":
+		d.Add(adminapi.LevelError, "identities", "%s", others)
+	}
+}
+
 // recounted looks for an open sale whose buyers were counted by other rules than now.
 func (d *doctor) recounted(l *edge.Listing) {
 	if was, changed := d.runtime.CountedBy(l.Sale.ID); changed && l.Status == sale.Open {

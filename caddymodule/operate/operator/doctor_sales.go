@@ -77,6 +77,7 @@ func (d *doctor) sales() {
 		d.Add(adminapi.LevelWarning, "schema", "the keys of %s have %s: edges of a version that does not know that then stop selling it, and it cannot go back to such a version. Update all edges before", id, schemas.Older[id])
 	}
 	d.move(schemas.Frozen)
+	d.otherRules()
 	for l := range d.runtime.Catalogue().All { // the index of sales may be gone, with all else
 		ids = append(ids, l.Sale.ID)
 	}
