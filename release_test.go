@@ -1,6 +1,7 @@
 package stockgate_test
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +23,10 @@ func TestReleaseWorkflow(t *testing.T) {
 		Jobs        map[string]struct {
 			Permissions map[string]string
 			Env         map[string]string
-			Steps       []struct{ Uses, Run string }
+			Steps       []struct {
+				Uses, Run string
+				With      map[string]string
+			}
 		}
 	}
 	if err := yaml.Unmarshal([]byte(read(t, ".github/workflows/release.yml")), &flow); err != nil {
@@ -32,16 +36,24 @@ func TestReleaseWorkflow(t *testing.T) {
 		t.Errorf("it runs on %+v", flow.On)
 	}
 	job, ok := flow.Jobs["release"]
-	if !ok || len(flow.Jobs) != 1 || len(flow.Permissions) != 1 || flow.Permissions["contents"] != "write" || job.Permissions != nil {
+	may := map[string]string{"contents": "write", "id-token": "write", "attestations": "write"} // publishes, and signs what it has made
+	if !ok || len(flow.Jobs) != 1 || !maps.Equal(flow.Permissions, may) || job.Permissions != nil {
 		t.Errorf("permissions %v, jobs %v", flow.Permissions, flow.Jobs)
 	}
 	if job.Env["VERSION"] != "${{ github.ref_name }}" {
 		t.Errorf("its version is %q", job.Env["VERSION"])
 	}
 	var run []string
+	signed := ""
 	for _, step := range job.Steps {
 		if step.Run != "" {
 			run = append(run, step.Run)
+		}
+		if strings.HasPrefix(step.Uses, "actions/attest-build-provenance@") {
+			signed = step.With["subject-path"]
+			if built := strings.Join(run, "\n"); !strings.Contains(built, "scripts/release ") || strings.Contains(built, "gh release create") {
+				t.Errorf("it signs before it has built, or after it has published: %s", built)
+			}
 		}
 		// text of an event inside a script is code that the event's author has written
 		if strings.Contains(step.Run, "${{") {
@@ -54,6 +66,9 @@ func TestReleaseWorkflow(t *testing.T) {
 		}
 	}
 	all := strings.Join(run, "\n")
+	if signed != "dist/stockgate_*\ndist/SHA256SUMS\n" {
+		t.Errorf("it signs %q, and publishes other files", signed)
+	}
 	script := read(t, "scripts/release")
 	for _, file := range []string{"dist/stockgate_*", "dist/SHA256SUMS", "dist/NOTES.md"} {
 		name := strings.TrimSuffix(strings.TrimPrefix(file, "dist/"), "*")
