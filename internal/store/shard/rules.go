@@ -12,7 +12,7 @@ func (s *Client) rulesKey() string { return s.prefix + ":identities" }
 
 // NoteRules tells the other edges by what rules an edge tells persons apart.
 func (s *Client) NoteRules(ctx context.Context, edge, rules string) error {
-	pipe := s.Redis.TxPipeline()
+	pipe := s.Redis.Pipeline() // not MULTI: the rights of an edge do not include it
 	pipe.HSet(ctx, s.rulesKey(), edge, rules)
 	pipe.Expire(ctx, s.rulesKey(), rulesKept)
 	_, err := pipe.Exec(ctx)
