@@ -1,12 +1,14 @@
 package gate_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 
@@ -202,5 +204,42 @@ func TestBypassBesideALine(t *testing.T) {
 		if a := <-answer; a.Status != 201 {
 			t.Errorf("%s: %+v", name, a)
 		}
+	}
+}
+
+// An edge says which gates other edges have bypassed, until that has ended.
+func TestBypassElsewhere(t *testing.T) {
+	t.Setenv("XDG_DATA_HOME", t.TempDir())
+	s := sitetest.OpenCaddyfile(t, `stockgate /order pay {
+		buyer {header.X-User-Id}
+		line  {json.sku}
+	}
+	respond 201`)
+	note := func(id, edge string, until time.Duration) {
+		t.Helper()
+		text, err := json.Marshal(adminapi.Bypass{ID: id, Gate: "pay", Edge: edge, From: time.Now(), Until: time.Now().Add(until), By: "bob", Sales: []string{"double11"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := redisOf(s).HSet(t.Context(), "stockgate:bypasses", id, text).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	note("over", "web-3", -time.Second)
+	note("on", "web-2", time.Hour)
+	for _, path := range []string{"/stockgate/health", "/stockgate/doctor", "/stockgate/sales/double11"} {
+		s.Eventually("told", func() (string, bool) {
+			a := s.Admin("GET", path, "")
+			return a.Body, strings.Contains(a.Body, "orders of the gate pay at web-2 pass without a reservation until ") && !strings.Contains(a.Body, "web-3")
+		})
+	}
+	r := sitetest.NewOrder("X-User-Id", "u1")
+	r.URL.Path = "/order"
+	s.Send(r).Is(t, 201, "") // this edge reserves
+	if got := s.StockOf("plain"); got != "100 99 0 0 1" {
+		t.Errorf("stock %s", got)
+	}
+	if a := s.Admin("DELETE", "/stockgate/bypass", ""); a.Status != 404 || !strings.Contains(a.Body, "no bypass is on at this edge") {
+		t.Errorf("%+v", a)
 	}
 }

@@ -105,9 +105,9 @@ func TestDamagedKeys(t *testing.T) {
 				}
 			}
 			list := []string{"l:meta", "l:log", "l:forms", "l:1", "l:2"}
-			add := []any{"channel", 1, "secret", "add", "tip1", 100, 10, 4, "any", "k1", 5, "buyer", "k2", 5, "any", "k3"}
-			more := []any{"channel", 1, "secret", "add", "tip2", 100, 10, 4, "any", "k4", 5, "phone", "k5"}
-			less := []any{"channel", 1, "secret", "remove", "tip2", 100, 10, 4, "any", "k1", 5, "buyer", "k2"}
+			add := []any{"channel", lua.Schema, "secret", "add", "tip1", 100, 10, 4, "any", "k1", 5, "buyer", "k2", 5, "any", "k3"}
+			more := []any{"channel", lua.Schema, "secret", "add", "tip2", 100, 10, 4, "any", "k4", 5, "phone", "k5"}
+			less := []any{"channel", lua.Schema, "secret", "remove", "tip2", 100, 10, 4, "any", "k1", 5, "buyer", "k2"}
 			t.Run("list", func(t *testing.T) {
 				if err := call(lua.AddToList, list, add...)(); err != nil {
 					t.Fatal(err)
