@@ -78,6 +78,8 @@ var exampleEnvironment = map[string]string{
 	"ADYEN_HMAC_KEY":        strings.Repeat("ab", 32),
 	"ANN_PASSWORD_HASH":     "$2a$10$XV3VT8pdPpO3Z6E5ZrQF8edmu/JC8u.EEP.1/rrtH8jMf/sY.MW96",
 	"CALLBACK_SECRET":       "a secret of the callbacks",
+	"LOGIN_SECRET":          "a secret of the shop's login, 32 bytes",
+	"ORIGIN_SECRET":         "a secret of the proxy",
 	"OUTBOX_SECRET":         "whsec_" + strings.Repeat("QUJD", 11),
 	"REDIS_PASSWORD":        "a password",
 	"SHOP_KEY":              "a key of the shop",

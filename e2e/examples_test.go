@@ -100,8 +100,15 @@ func startExample(t *testing.T, command func(t *testing.T) *exec.Cmd, shop http.
 // run runs the program until the test ends, and waits until it listens.
 func (x *exampleShop) run(cmd *exec.Cmd, addr string) {
 	x.t.Helper()
+	cmd.Env = x.env
+	runProgram(x.t, cmd, addr)
+}
+
+// runProgram runs a program until the test ends, and waits until it listens.
+func runProgram(t *testing.T, cmd *exec.Cmd, addr string) {
+	t.Helper()
 	log := new(logBuffer)
-	cmd.Env, cmd.Stdout, cmd.Stderr = x.env, log, log
+	cmd.Stdout, cmd.Stderr = log, log
 	dieWithParent(cmd)
 	gone, started := make(chan struct{}), make(chan error)
 	go func() {
@@ -115,19 +122,19 @@ func (x *exampleShop) run(cmd *exec.Cmd, addr string) {
 		}
 	}()
 	if err := <-started; err != nil {
-		x.t.Fatalf("%v: %v", cmd.Args, err)
+		t.Fatalf("%v: %v", cmd.Args, err)
 	}
-	x.t.Cleanup(func() {
+	t.Cleanup(func() {
 		cmd.Process.Kill()
 		<-gone
-		if x.t.Failed() {
-			x.t.Logf("%v:\n%s", cmd.Args, log.tail())
+		if t.Failed() {
+			t.Logf("%v:\n%s", cmd.Args, log.tail())
 		}
 	})
-	eventually(x.t, "the shop listens", func() bool {
+	eventually(t, "the program listens", func() bool {
 		select {
 		case <-gone:
-			x.t.Fatalf("%v ended:\n%s", cmd.Args, log.String())
+			t.Fatalf("%v ended:\n%s", cmd.Args, log.String())
 		default:
 		}
 		conn, err := net.Dial("tcp", addr)

@@ -166,9 +166,9 @@ func TestPromQLOfDocs(t *testing.T) {
 var illustrations = map[string]int{"json": 5, "http": 2, "mermaid": 1, "text": 1, "": 3}
 
 // Every other block is read or run by a test: those of these languages by the tests above, by
-// TestCommandsRun, and by TestCaddyfilesOfDocs in package caddymodule.
+// TestCommandsRun, by TestCaddyfilesOfDocs in package caddymodule, and nginx's by the tests of package e2e.
 func TestBlocksOfDocs(t *testing.T) {
-	tested := map[string]bool{"caddyfile": true, "console": true, "yaml": true, "sql": true, "python": true, "go": true, "promql": true, "conf": true}
+	tested := map[string]bool{"caddyfile": true, "console": true, "yaml": true, "sql": true, "python": true, "go": true, "promql": true, "conf": true, "nginx": true}
 	have := make(map[string]int)
 	for _, name := range pagesOfDocs(t) {
 		for _, m := range block.FindAllStringSubmatch(page(t, root+name), -1) {
