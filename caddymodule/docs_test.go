@@ -85,6 +85,7 @@ var exampleEnvironment = map[string]string{
 	"SHOP_KEY":              "a key of the shop",
 	"SHOP_REDIS":            "another%20password",
 	"STOCKGATE_API_KEY":     strings.Repeat("k", 32),
+	"TILL_SECRET":           "a secret of the till's server, 32 bytes",
 	"STRIPE_WEBHOOK_SECRET": "whsec_a_secret_of_stripe",
 }
 

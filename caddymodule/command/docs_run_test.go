@@ -41,6 +41,7 @@ const (
 	compose    = "needs a container engine, and images of others: run by scripts/compose-test where there is one, and as plain processes where not"
 	long       = "takes minutes to hours: CI runs the short form of it"
 	benchmark  = "needs a machine that does nothing else, for an hour"
+	channels   = "run by TestRegionsOfChannels in e2e/channels_test.go"
 	shops      = "run by TestVendure and TestMedusa in internal/test/shoptest/sale_test.go, which `make shops` runs"
 )
 
@@ -56,6 +57,10 @@ var elsewhere = map[string]map[string]string{
 	"bench/README.md": {
 		"make bench": benchmark, "make bench BENCHTIME=3s RUNS=3": benchmark, `make bench CASES="sold-out-* reserve"`: benchmark,
 		`make bench BENCHFLAGS="-connections 256"`: benchmark, "bench/pgo": benchmark, "bench/levers": benchmark,
+	},
+	"docs/channels.md": {
+		"caddy stockgate stock add double11 20002001 --region market --id market-to-site-1 -- -5": channels,
+		"caddy stockgate stock add double11 20002001 --region site --id site-from-market-1 5":     channels,
 	},
 	"docs/evidence.md": {
 		"make attack": long, "make attack-short": long, "make attack-short SCENARIOS=dead-shard SEED=7": long,

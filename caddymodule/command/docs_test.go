@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"testing"
 
@@ -139,7 +138,9 @@ func valid(line string) error {
 	}
 	given := cmd.Flags().Args()
 	if cmd.DisableFlagParsing { // it takes negative numbers
-		given = slices.DeleteFunc(args, func(arg string) bool { return arg == "--" })
+		if given, err = withoutFlags(cmd, args); err != nil {
+			return err
+		}
 	}
 	use := ofFlag.ReplaceAllString(optional.ReplaceAllString(cmd.Use, ""), "")
 	least := len(argument.FindAllString(use, -1))
@@ -151,6 +152,23 @@ func valid(line string) error {
 		return fmt.Errorf("it has %d arguments, %q takes %d to %d", have, cmd.Use, least, most)
 	}
 	return nil
+}
+
+// withoutFlags are the arguments of a command that takes negative numbers, whose flags must exist.
+func withoutFlags(cmd *cobra.Command, args []string) (rest []string, err error) {
+	for i := 0; i < len(args); i++ {
+		name, flag := strings.CutPrefix(args[i], "--")
+		switch {
+		case name == "":
+		case !flag:
+			rest = append(rest, args[i])
+		case cmd.Flags().Lookup(name) == nil:
+			return nil, fmt.Errorf("there is no flag --%s", name)
+		default: // each has a value
+			i++
+		}
+	}
+	return rest, nil
 }
 
 var alternatives = regexp.MustCompile(`[a-z-]+(?:\|[a-z-]+)+`)
