@@ -11,10 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
@@ -348,18 +346,4 @@ func TestInFrontWaitsLongEnough(t *testing.T) {
 	if read, order := spanIn(t, page, "proxy_read_timeout "), spanIn(t, page, "\twait ")+spanIn(t, page, "\tforward_timeout "); read <= order {
 		t.Errorf("nginx waits for %v, an order may take %v", read, order)
 	}
-}
-
-// spanIn is the duration that follows a word in a text.
-func spanIn(t *testing.T, text, word string) time.Duration {
-	t.Helper()
-	found := regexp.MustCompile(regexp.QuoteMeta(word) + `([0-9]+[smh])`).FindStringSubmatch(text)
-	if found == nil {
-		t.Fatalf("there is no %q", word)
-	}
-	d, err := time.ParseDuration(found[1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
 }

@@ -3,8 +3,10 @@ package e2e_test
 import (
 	"fmt"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // pageOf is a page of docs.
@@ -43,4 +45,18 @@ func changed(t *testing.T, text string, pairs ...string) string {
 // signed is an order of one unit by a buyer whom a page's `jwt hmac` knows.
 func signed(buyer, sku string) order {
 	return signedIn(one("", sku, 1, ""), loginSecret, fmt.Sprintf(`{"sub":%q}`, buyer))
+}
+
+// spanIn is the duration that follows a word in a text.
+func spanIn(t *testing.T, text, word string) time.Duration {
+	t.Helper()
+	found := regexp.MustCompile(regexp.QuoteMeta(word) + `([0-9]+[smh])`).FindStringSubmatch(text)
+	if found == nil {
+		t.Fatalf("there is no %q", word)
+	}
+	d, err := time.ParseDuration(found[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
 }
