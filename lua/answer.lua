@@ -8,7 +8,7 @@
 -- ARGV[1]  id      reservation id
 -- ARGV[2]  answer  encrypted
 -- ARGV[3]  keep    ms
--- ARGV[4]  most    bytes that all answers may take
+-- ARGV[4]  most    bytes that all answers may take; -1: drop the answer, keep none
 --
 -- Returns { 1, dropped }  how many answers had to make room before their time
 --         { 0, dropped }  it is not kept: it is too large, or too many small ones would have to go

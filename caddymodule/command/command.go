@@ -55,6 +55,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				queueCommand(),
 				holdsCommand(),
 				reservationCommand(),
+				personCommand(),
 				returnsCommand(),
 				tryCommand(),
 				listCommand(),

@@ -149,6 +149,15 @@ func runQueue(d *doc) {
 	d.run(d.line("queue show SALE").line, "SALE", "double11")
 }
 
+func runPersons(d *doc) {
+	w := d.site("double11")
+	w.order(d.T, `{"sku":"20002001","order_no":"SO-1001"}`)
+	if out := d.run(d.lines[0].line); !strings.Contains(out, "SO-1001") {
+		d.Errorf("it shows\n%s", out)
+	}
+	d.all("caddy stockgate person")
+}
+
 func runRebuild(d *doc) {
 	w := d.site("double11")
 	w.shopper.Hold("r1", "20002001", 1, time.Hour)

@@ -22,6 +22,7 @@ var scenarios = map[string]func(*doc){
 	"docs/journal.md":   runJournal,
 	"docs/moving-in.md": runMoveIn,
 	"docs/operate.md":   runDoctor,
+	"docs/persons.md":   runPersons,
 	"docs/queue.md":     runQueue,
 	"docs/rebuild.md":   runRebuild,
 	"docs/reconcile.md": runReconcile,

@@ -48,6 +48,8 @@ type Ledger interface {
 	// MovementsOfKinds calls yield for every movement of these kinds, of all epochs of the sale
 	// in order, until it returns an error.
 	MovementsOfKinds(ctx context.Context, sale string, kinds []string, yield func(epoch int64, m *journal.Movement) error) error
+	// Trace counts what there is under the keyed hash of an identity, of all sales, archived ones too.
+	Trace(ctx context.Context, hash string) ([]TracedRows, error)
 	// Document is the sale's file and status as the last drained change left them;
 	// empty: there is none.
 	Document(ctx context.Context, sale string) (Document, error)
@@ -56,6 +58,13 @@ type Ledger interface {
 	// longer from. Afterwards no owner has the sale.
 	Restart(ctx context.Context, sale string, from, to Position) error
 	Close() error
+}
+
+// TracedRows are the rows of a sale that have a keyed hash, or are about a reservation that has it.
+type TracedRows struct {
+	Sale         string `json:"sale"`
+	Reservations int64  `json:"reservations"`
+	Movements    int64  `json:"movements"`
 }
 
 // Position is a position in the journal of one epoch of a shard.

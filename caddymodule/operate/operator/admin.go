@@ -77,6 +77,8 @@ const (
 // GET | `/stockgate/lists` | all named lists
 // GET | `/stockgate/lists/{name}` | a list and how many entries it has
 // POST | `/stockgate/lists/{name}/add`, `remove` | changes a list that is kept in Redis by a JSON array of up to 5,000 entries
+// POST | `/stockgate/person/show` | what sales, lists and the ledger have of `{"identities":{"buyer":"u42"}}`, up to 1,000,000 records and counters; `"after"` the `next` of the answer before
+// POST | `/stockgate/person/erase` | the same, after removing what neither books nor limits need, with what is `erased` and `kept`; `"lists"` removes entries of lists too, `"dry_run"` nothing
 //
 // Errors are `{"error":"…"}`: 400 bad input, 404 unknown, 409 the state forbids it,
 // 413 too large, 503 Redis does not answer, or no stockgate app is running. After a
@@ -126,6 +128,8 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"GET /stockgate/lists/{name}", (*operator).showList},
 		{"POST /stockgate/lists/{name}/add", func(o *operator, r *http.Request) (any, error) { return o.changeList(r, "add") }},
 		{"POST /stockgate/lists/{name}/remove", func(o *operator, r *http.Request) (any, error) { return o.changeList(r, "remove") }},
+		{"POST /stockgate/person/show", (*operator).showPerson},
+		{"POST /stockgate/person/erase", (*operator).erasePerson},
 		{"GET /stockgate/reservations/{id}", (*operator).showReservation},
 		{"POST /stockgate/reservations/{id}/confirm", (*operator).confirm},
 		{"POST /stockgate/reservations/{id}/release", (*operator).release},

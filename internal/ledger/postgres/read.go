@@ -96,6 +96,19 @@ func (l *Ledger) MovementsOfKinds(ctx context.Context, sale string, kinds []stri
 	return l.each(ctx, query, []any{sale, kinds}, func(rows pgx.Rows) error { return ledger.ScanEpochMovement(rows.Scan, yield) })
 }
 
+// Trace counts what there is under a hash.
+func (l *Ledger) Trace(ctx context.Context, hash string) (out []ledger.TracedRows, err error) {
+	const query = `SELECT r.sale, count(DISTINCT r.id), count(m.seq) FROM stockgate_reservations r LEFT JOIN stockgate_movements m ON m.sale = r.sale AND m.id = r.id
+		WHERE r.buyer = $1 OR strpos(r.charges, $2) > 0 OR strpos(r.unpaid || ' ', $2) > 0 GROUP BY r.sale ORDER BY r.sale COLLATE "C"`
+	err = l.each(ctx, query, []any{hash, "|" + hash + " "}, func(rows pgx.Rows) error {
+		var t ledger.TracedRows
+		err := rows.Scan(&t.Sale, &t.Reservations, &t.Movements)
+		out = append(out, t)
+		return err
+	})
+	return out, err
+}
+
 func (l *Ledger) each(ctx context.Context, query string, args []any, row func(pgx.Rows) error) error {
 	rows, err := l.pool.Query(ctx, query, args...)
 	if err != nil {

@@ -97,6 +97,19 @@ func (l *Ledger) MovementsOfKinds(ctx context.Context, sale string, kinds []stri
 	return l.each(ctx, query, args, func(rows *sql.Rows) error { return ledger.ScanEpochMovement(rows.Scan, yield) })
 }
 
+// Trace counts what there is under a hash.
+func (l *Ledger) Trace(ctx context.Context, hash string) (out []ledger.TracedRows, err error) {
+	const query = `SELECT r.sale, count(DISTINCT r.id), count(m.seq) FROM reservations r LEFT JOIN movements m ON m.sale = r.sale AND m.id = r.id
+		WHERE r.buyer = ?1 OR instr(r.charges, '|' || ?1 || ' ') > 0 OR instr(r.unpaid || ' ', '|' || ?1 || ' ') > 0 GROUP BY r.sale ORDER BY r.sale`
+	err = l.each(ctx, query, []any{hash}, func(rows *sql.Rows) error {
+		var t ledger.TracedRows
+		err := rows.Scan(&t.Sale, &t.Reservations, &t.Movements)
+		out = append(out, t)
+		return err
+	})
+	return out, err
+}
+
 // each calls row for every row of an answer. row must not use the ledger.
 func (l *Ledger) each(ctx context.Context, query string, args []any, row func(*sql.Rows) error) error {
 	return l.use(ctx, func(o *opened) error {

@@ -182,3 +182,21 @@ func (m *listMeta) readable(secret *identity.Secret) error {
 	}
 	return nil
 }
+
+// Has reports for each entry whether a list has it, just as it was added.
+func (l *Lists) Has(ctx context.Context, secret *identity.Secret, list string, entries []Entry) ([]bool, error) {
+	m, err := l.listMeta(ctx, list)
+	if err == nil {
+		err = m.readable(secret)
+	}
+	if err != nil {
+		return nil, err
+	}
+	has := make([]bool, len(entries))
+	for i, e := range entries {
+		if has[i], err = l.listHasAny(ctx, list, []identity.ListKey{e.key(secret)}); err != nil {
+			return nil, err
+		}
+	}
+	return has, nil
+}

@@ -90,3 +90,40 @@ func TestAnswersAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// An answer that is dropped on demand is counted no more, and others stay.
+func TestDropAnswer(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		a := quiet(t, "A", stocktest.Selling(t, stocktest.Options(b), 10), one)
+		keys := a.Store.Shard().QueueAnswersKeys("s", "")
+		const most = 10_000
+		for _, id := range []string{"r0", "r1"} {
+			if _, err := a.queue.KeepAnswer(stocktest.Soon(t), "s", id, &queue.Answer{Status: 201, Body: []byte(id)}, time.Hour, most); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, id := range []string{"r0", "r0", "never"} {
+			if err := queue.DropAnswer(stocktest.Soon(t), a.Store, "s", id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		gone, err := a.queue.Answer(stocktest.Soon(t), "s", "r0")
+		if gone != nil || err != nil {
+			t.Errorf("r0 is still there: %+v %v", gone, err)
+		}
+		left, err := a.queue.Answer(stocktest.Soon(t), "s", "r1")
+		if err != nil || left == nil || string(left.Body) != "r1" {
+			t.Fatalf("r1 is %+v %v", left, err)
+		}
+		sum, err := b.Client().Get(stocktest.Soon(t), keys[2]).Int64()
+		if long, _ := b.Client().StrLen(stocktest.Soon(t), a.Store.Shard().QueueAnswerKey("s", "r1")).Result(); err != nil || sum != long {
+			t.Errorf("%d bytes are counted, r1 has %d: %v", sum, long, err)
+		}
+		if n, err := b.Client().ZCard(stocktest.Soon(t), keys[1]).Result(); n != 1 || err != nil {
+			t.Errorf("%d answers are listed: %v", n, err)
+		}
+		if ttl, err := b.Client().PTTL(stocktest.Soon(t), keys[2]).Result(); ttl <= 0 || err != nil {
+			t.Errorf("the count stays for %s: %v", ttl, err)
+		}
+	})
+}

@@ -269,3 +269,10 @@ func change(ctx context.Context, s *reservation.Store, sale, does string, most i
 	}
 	return st, nil
 }
+
+// DropAnswer drops what is kept for an order's buyer. Their place then tells the state of the order only.
+func DropAnswer(ctx context.Context, s *reservation.Store, sale, id string) error {
+	client := s.Shard()
+	_, err := client.Eval(ctx, lua.KeepAnswer, client.QueueAnswersKeys(sale, id), []any{id, "", 1, -1}, 0)
+	return err
+}

@@ -21,7 +21,7 @@ import (
 func Run(t *testing.T, fresh func(t *testing.T) (open func() ledger.Ledger)) {
 	for name, test := range map[string]func(*testing.T, func() ledger.Ledger){
 		"migrate": migrates, "claim": claims, "append": appends, "missing": missing, "history": histories, "apart": apart, "race": races,
-		"restart": restarts, "anew": anew, "changed": changedByOthers, "document": documents, "cancel": cancels,
+		"restart": restarts, "anew": anew, "traced": traced, "changed": changedByOthers, "document": documents, "cancel": cancels,
 		"rebuild":          rebuilds(func(t testing.TB) redistest.Backend { return redistest.Start(t) }, 600),
 		"rebuild embedded": rebuilds(func(t testing.TB) redistest.Backend { return redistest.Embedded(t) }, 40),
 	} {
