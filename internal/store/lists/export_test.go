@@ -6,18 +6,6 @@ import (
 	"github.com/stockgate/stockgate/internal/store/identity"
 )
 
-// Has reports whether exactly this entry is in the list: an address within a listed prefix is not.
-func (l *Lists) Has(ctx context.Context, secret *identity.Secret, list string, e Entry) (bool, error) {
-	m, err := l.listMeta(ctx, list)
-	if err != nil {
-		return false, err
-	}
-	if err := m.readable(secret); err != nil {
-		return false, err
-	}
-	return l.listHasAny(ctx, list, []identity.ListKey{e.key(secret)})
-}
-
 // Scan calls yield with the keyed hashes of a list's entries, up to about ten thousand at a
 // time, until yield fails. It may miss entries that are added meanwhile, and may include
 // entries that are removed.
