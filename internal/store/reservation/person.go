@@ -206,21 +206,6 @@ func firstNumber(value string) int64 {
 	return n
 }
 
-func (t *Trace) shadow(s *Store) func(context.Context, string, []HashedIdentity) error {
-	return func(ctx context.Context, sale string, who []HashedIdentity) error {
-		for _, h := range who {
-			for _, pattern := range []string{"l|*|" + h.Hash, "o|" + h.Hash + "|*"} {
-				n, err := s.shard.ShadowNames(ctx, sale, pattern)
-				if err != nil {
-					return err
-				}
-				t.Shadow += n
-			}
-		}
-		return nil
-	}
-}
-
 // DropAnswer drops the answer that a sale keeps for a reservation. A retry under its idempotency key then hears
 // that the order was made already.
 func (s *Store) DropAnswer(ctx context.Context, sale, id string) (bool, error) {
