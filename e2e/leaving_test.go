@@ -97,7 +97,7 @@ func TestBuyerLeavesWhileReserving(t *testing.T) {
 	s := new(recorder)
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
-	e := startEdge(t, site{redis: redisAt(proxy.Addr()), shop: serve(t, s)})
+	e := startEdge(t, site{redis: redisIn(proxy.Addr(), "1m"), shop: serve(t, s)})
 	e.sell("flash", oneUnit)
 	e.buy(one("unknown", "none", 1, "")) // all connections of the test are warm
 
