@@ -168,11 +168,13 @@ func (a *App) BeginBypass(o BypassFor) (adminapi.Bypass, error) {
 			next.Sales = slices.Compact(slices.Sorted(slices.Values(slices.Concat(before.Sales, o.Sales))))
 		}
 	}
-	b.now.Store(next)
-	if err := bs.save(); err != nil {
-		b.now.Store(before)
+	kept := next.Bypass
+	kept.Orders, kept.Taken = b.orders.Load(), b.taken.Load()
+	others := slices.DeleteFunc(bs.periods(), func(p adminapi.Bypass) bool { return p.Gate == o.Gate })
+	if err := bs.write(append(others, kept)); err != nil {
 		return adminapi.Bypass{}, err
 	}
+	b.now.Store(next)
 	bs.settleSoon()
 	told, _ := b.period()
 	return told, nil
