@@ -2,6 +2,7 @@ package app
 
 import (
 	"cmp"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -172,7 +173,7 @@ func (a *App) BeginBypass(o BypassFor) (adminapi.Bypass, error) {
 	kept.Orders, kept.Taken = b.orders.Load(), b.taken.Load()
 	others := slices.DeleteFunc(bs.periods(), func(p adminapi.Bypass) bool { return p.Gate == o.Gate })
 	if err := bs.write(append(others, kept)); err != nil {
-		return adminapi.Bypass{}, err
+		return adminapi.Bypass{}, fmt.Errorf("%w; a restart would forget the bypass, so nothing has changed", err)
 	}
 	b.now.Store(next)
 	bs.settleSoon()
@@ -193,10 +194,10 @@ func (a *App) EndBypass(gate string) (adminapi.Bypass, bool, error) {
 	next := *before
 	next.Ended, next.Until = true, time.Now().UTC()
 	b.now.Store(&next)
-	if err := bs.save(); err != nil { // it has ended all the same, until a restart
-		return adminapi.Bypass{}, true, err
-	}
 	bs.settleSoon()
+	if err := bs.save(); err != nil {
+		return adminapi.Bypass{}, true, fmt.Errorf("%w; the bypass has ended, and a restart before %s would go on with it", err, before.Until.Format(time.RFC3339))
+	}
 	told, _ := b.period()
 	return told, true, nil
 }

@@ -87,7 +87,7 @@ func (bs *bypasses) write(all []adminapi.Bypass) error {
 		return err
 	}
 	if err := writeSynced(bs.file, text); err != nil {
-		return errBypassFile(bs.file, "cannot be written, and a restart would forget the bypass: %w; nothing has changed", err)
+		return errBypassFile(bs.file, "cannot be written: %w", err)
 	}
 	bs.written = text
 	return nil

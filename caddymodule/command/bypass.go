@@ -85,7 +85,7 @@ func bypassGate(c *call) error {
 	if len(begun.Deciding) > 0 {
 		c.printf("At this edge decide as before: %s.\n", strings.Join(begun.Deciding, ", "))
 	}
-	c.printf("Other edges go on as before: run this at each. `caddy stockgate bypass off %s` ends it.\n", begun.Gate)
+	c.printf("Other edges go on as before: run this at each. `%s` ends it.\n", begun.Off())
 	if !begun.Check {
 		c.printf("A shop that verifies tokens refuses these orders: turn that off there too. When the bypass has ended, compare the sales with the shop before you open them.\n")
 	}

@@ -2,6 +2,7 @@ package adminapi
 
 import (
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -68,6 +69,9 @@ func (b *Bypass) Title() string {
 	}
 	return title + " " + b.Gate
 }
+
+// Off is the command that ends it.
+func (b *Bypass) Off() string { return strings.TrimSpace("caddy stockgate bypass off " + b.Gate) }
 
 // Sentence says what a bypass is, to operators.
 func (b *Bypass) Sentence() string {

@@ -94,7 +94,7 @@ func (d *doctor) bypasses() {
 	}
 	all := d.app.Bypassed()
 	for i := range all {
-		d.Add(adminapi.LevelError, "bypass", "%s; 'caddy stockgate bypass off %s' ends it, at that edge", all[i].Sentence(), all[i].Gate)
+		d.Add(adminapi.LevelError, "bypass", "%s; '%s' ends it, at that edge", all[i].Sentence(), all[i].Off())
 	}
 	if err == nil && len(all) == 0 {
 		d.Add(adminapi.LevelOK, "bypass", "no gate is bypassed")

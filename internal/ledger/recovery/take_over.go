@@ -34,7 +34,11 @@ func (r *run) knowsNames(refs map[string][]string) error {
 	}
 	sold := 0
 	for id, t := range r.history.reservations {
-		if t.State == record.Confirmed && !reservation.IsMovedIn(id) {
+		switch {
+		case reservation.IsMovedIn(id):
+			return shard.Refused("sale %s has purchases that were moved in, and no order of the list names them: their units would be taken out twice; "+
+				"take out the units of each order that came past the gate with `caddy stockgate stock add`", r.sale)
+		case t.State == record.Confirmed:
 			sold++
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/ledger/recovery"
 	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/internal/test/ledgertest"
 	"github.com/stockgate/stockgate/internal/test/redistest"
@@ -103,4 +104,20 @@ func TestTakeOver(t *testing.T) {
 		t.Errorf("of the units that were added is left %d", after)
 	}
 	m.agrees(nil)
+}
+
+// The shop's list has purchases that were moved in too, by names that no reservation has: their units are not taken out again.
+func TestTakeOverBesidePurchases(t *testing.T) {
+	m := newDraft(t, redistest.Start(t))
+	ctx := ledgertest.Soon(t)
+	purchase := []reservation.Purchase{{ID: reservation.MovedInID("x"), Buyer: "Cid", Lines: []sale.Line{{SKU: "a", Quantity: 2}}}}
+	if n, err := m.MoveIn(ctx, "s", purchase, "moved in by test"); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	shop := sold(map[string]map[string]int64{"1001": {"a": 2}})
+	shop.TakeOver = true
+	_, err := recovery.Reconcile(ctx, m.Store, nil, "s", recovery.Options{Repair: true, By: "ann", Shop: shop})
+	if !errors.Is(err, shard.ErrRefused) || !strings.Contains(err.Error(), "purchases that were moved in") {
+		t.Error(err)
+	}
 }
