@@ -20,6 +20,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/stockgate/stockgate/caddymodule"
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 var caddyfileBlock = regexp.MustCompile("(?s)```caddyfile\n(.*?)```")
@@ -30,6 +31,12 @@ func TestCaddyfilesOfDocs(t *testing.T) {
 	dir := t.TempDir()
 	for name, content := range map[string]string{"deny.txt": "buyer u1\n", "api.key.old": strings.Repeat("k", 32)} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	certificate, key := redistest.SelfSigned(t)
+	for name, file := range map[string]string{"redis-ca.pem": certificate, "edge.pem": certificate, "edge.key": key} {
+		if err := os.Symlink(file, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -137,6 +144,8 @@ var blocks = map[string]string{
 	"## Global options":     "{\nstockgate {\n%s\n}\n}\n",
 	"### store":             "{\nstockgate {\nstore /var/lib/stockgate {\n%s\n}\n}\n}\n",
 	"### redis":             "{\nstockgate {\nredis {\n%s\n}\n}\n}\n",
+	"### tls":               "{\nstockgate {\nredis {\ntls {\n%s\n}\n}\n}\n}\n",
+	"### sentinel":          "{\nstockgate {\nredis {\nsentinel a {\n%s\n}\n}\n}\n}\n",
 	"### rate_redis":        "{\nstockgate {\nrate_redis {\n%s\n}\n}\n}\n",
 	"### token":             "{\nstockgate {\ntoken {\n%s\n}\n}\n}\n",
 	"### identities":        "{\nstockgate {\nidentities {\n%s\n}\n}\n}\n",

@@ -9,14 +9,12 @@ import (
 	"fmt"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
-	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/overviewcache"
 	"github.com/stockgate/stockgate/filters/challenge"
@@ -201,74 +199,6 @@ func (a *App) Cleanup() error {
 	key := a.poolKey
 	a.poolKey = ""
 	return errors.Join(err, a.journals.close(), edgeruntime.Close(key))
-}
-
-// Redis says which Redis holds the stock.
-type Redis struct {
-	// Embedded runs a Redis in this process. Its data is lost when the process ends, and the
-	// edge sells only to clients on this machine. Excludes all other options but timeout.
-	Embedded bool `json:"embedded,omitempty"`
-	// Addresses are host:port, or one redis:// or rediss:// URL.
-	Addresses []string `json:"addresses,omitempty"`
-	// Sentinel is the name of the master; Addresses are then those of the sentinels.
-	Sentinel string `json:"sentinel,omitempty"`
-	// Cluster says that Addresses are nodes of a Redis Cluster.
-	Cluster  bool   `json:"cluster,omitempty"`
-	Username string `json:"username,omitempty"`
-	// Password may be a placeholder such as {env.REDIS_PASSWORD}.
-	Password string `json:"password,omitempty"`
-	// TLS connects with TLS.
-	TLS bool `json:"tls,omitempty"`
-	// Timeout bounds how long an attempt waits for Redis. Default: 500ms.
-	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// ReplicaAcks is the number of replicas that must have an operation (a reservation, or a
-	// request of the shop or of an operator) before its caller gets success; with fewer, the
-	// answer is 503. Default: 0.
-	ReplicaAcks int `json:"replica_acks,omitempty"`
-	// ReplicaAcksWait bounds the wait for these replicas. Default: 50ms.
-	ReplicaAcksWait caddy.Duration `json:"replica_acks_wait,omitempty"`
-	// FenceWait is how long a sale waits, after its Redis was promoted or restarted, for
-	// edges that do not say what they know. Default: 10s.
-	FenceWait caddy.Duration `json:"fence_wait,omitempty"`
-	// FenceOff sells at once from such a Redis: what it has lost is sold again. All edges must
-	// have the same setting.
-	FenceOff bool `json:"fence_off,omitempty"`
-	// AtRisk bounds what a failover may lose: a number of units of each sale such as 50, or
-	// how long the oldest of them may have been at risk, such as 1s. At the bound attempts are
-	// unavailable until the replicas have what was sold. Default: any. With Sentinel or
-	// Cluster it is required, unless ReplicaAcks is given.
-	AtRisk string `json:"at_risk,omitempty"`
-}
-
-func (r *Redis) options(prefix string) (shard.Options, error) {
-	o := shard.Options{
-		Sentinel: r.Sentinel, Cluster: r.Cluster, TLS: r.TLS,
-		Timeout:     time.Duration(r.Timeout),
-		ReplicaAcks: r.ReplicaAcks, ReplicaAcksWait: time.Duration(r.ReplicaAcksWait),
-		FenceWait: time.Duration(r.FenceWait), NoFence: r.FenceOff,
-		Prefix: prefix,
-	}
-	var err error
-	if o.Username, err = directive.Fill(r.Username); err != nil {
-		return o, fmt.Errorf("redis: username %w", err)
-	}
-	if o.Password, err = directive.Fill(r.Password); err != nil {
-		return o, fmt.Errorf("redis: password %w", err)
-	}
-	for _, a := range r.Addresses {
-		if a, err = directive.FillAll(a); err != nil {
-			return o, fmt.Errorf("redis: address %w", err)
-		}
-		o.Addresses = append(o.Addresses, a)
-	}
-	if r.Embedded {
-		if len(r.Addresses) > 0 || r.Sentinel != "" || r.Cluster || r.TLS || r.Username != "" || r.Password != "" || r.ReplicaAcks != 0 || r.FenceWait != 0 || r.FenceOff {
-			return o, fmt.Errorf("redis: `embedded` stands alone; only timeout goes with it")
-		}
-		o.Addresses = []string{"127.0.0.1:0"} // replaced by the real one after the start
-	}
-	err = o.Validate() // completes the defaults
-	return o, err
 }
 
 // Token says how reservation tokens are signed.

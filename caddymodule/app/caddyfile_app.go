@@ -1,9 +1,6 @@
 package app
 
 import (
-	"slices"
-	"strconv"
-
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
@@ -14,11 +11,18 @@ import (
 //	stockgate {
 //		redis <address...> | embedded {
 //			address      <address...>
-//			sentinel     <master>
+//			sentinel     <master> {
+//				username <name>
+//				password <password>
+//			}
 //			cluster
 //			username     <name>
 //			password     <password>
-//			tls
+//			tls {
+//				ca          <file...>
+//				certificate <file> <key file>
+//				server_name <name>
+//			}
 //			timeout      <duration>
 //			replica_acks <number> [<duration>]
 //			fence <duration> | off
@@ -90,80 +94,6 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if err == nil && a.Store != nil && a.Redis != nil {
 		return at.WrapErr(errStockTwice)
 	}
-	return err
-}
-
-// readRedis reads the option of that name: redis, which may be embedded or wait for
-// replicas, or rate_redis.
-func readRedis(into **Redis, name string) func(*caddyfile.Dispenser, string) error {
-	return func(d *caddyfile.Dispenser, usage string) error {
-		inline, err := directive.Arguments(d, usage, 0, -1)
-		if err != nil {
-			return err
-		}
-		at := *d // where redis is, for errors about all of it
-		r := new(Redis)
-		options := map[string]directive.Option{
-			"address":  {Usage: "address <address...>", Read: directive.Texts(&r.Addresses)},
-			"sentinel": {Usage: "sentinel <master>", Read: directive.Text(&r.Sentinel)},
-			"cluster":  {Usage: "cluster", Read: directive.Flag(&r.Cluster)},
-			"username": {Usage: "username <name>", Read: directive.Text(&r.Username)},
-			"password": {Usage: "password <password>", Read: directive.Text(&r.Password)},
-			"tls":      {Usage: "tls", Read: directive.Flag(&r.TLS)},
-			"timeout":  {Usage: "timeout <duration>", Read: directive.Duration(&r.Timeout)},
-		}
-		if name == "redis" {
-			options["replica_acks"] = directive.Option{Usage: "replica_acks <number> [<duration>]", Read: r.readReplicaAcks}
-			options["fence"] = directive.Option{Usage: "fence <duration> | off", Read: r.readFence}
-			options["at_risk"] = directive.Option{Usage: "at_risk any | <units> | <duration>", Read: directive.Text(&r.AtRisk)}
-		}
-		err = directive.ReadBlock(d, options)
-		embedded := slices.Contains(inline, "embedded")
-		switch {
-		case err != nil:
-			return err
-		case len(inline) > 0 && len(r.Addresses) > 0:
-			return at.Errf("%s has addresses in its line and in its block: write them in one place", name)
-		case len(inline)+len(r.Addresses) == 0:
-			return at.Errf("%s has no address: write `%s 127.0.0.1:6379`", name, name)
-		case embedded && name != "redis":
-			return at.Errf("%s embedded would be the memory of this process: leave %s out", name, name)
-		case embedded && len(inline) > 1:
-			return at.Errf("redis embedded runs in this process: write no address beside it")
-		case embedded:
-			r.Embedded = true
-		case len(inline) > 0:
-			r.Addresses = inline
-		}
-		*into = r
-		return nil
-	}
-}
-
-func (r *Redis) readReplicaAcks(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 1, 2)
-	if err != nil {
-		return err
-	}
-	if r.ReplicaAcks, err = strconv.Atoi(args[0]); err != nil || r.ReplicaAcks < 0 {
-		return d.Errf("%q is not a number of replicas", args[0])
-	}
-	if len(args) == 2 {
-		r.ReplicaAcksWait, err = directive.ParseDuration(d, args[1])
-	}
-	return err
-}
-
-func (r *Redis) readFence(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 1, 1)
-	if err != nil {
-		return err
-	}
-	if args[0] == "off" {
-		r.FenceOff = true
-		return nil
-	}
-	r.FenceWait, err = directive.ParseDuration(d, args[0])
 	return err
 }
 

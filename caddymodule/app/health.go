@@ -20,9 +20,10 @@ const (
 	partOutbox  = "outbox"  // the outbox's receiver is behind
 	partView    = "view"    // an open sale is not followed: Redis is asked about each attempt
 	partBacklog = "backlog" // outcomes that Redis does not know yet
+	partRates   = "rates"   // the Redis of shared rates does not answer
 )
 
-var degradable = []string{partSale, partLedger, partOutbox, partView, partBacklog}
+var degradable = []string{partSale, partLedger, partOutbox, partView, partBacklog, partRates}
 
 // Health reports, from memory, whether the edge sells and what it works without.
 func (a *App) Health() adminapi.Health {
@@ -110,6 +111,7 @@ var sentences = map[string]string{
 	partOutbox:  "the outbox's receiver is behind with %s",
 	partView:    "%s is not followed: redis is asked about each attempt",
 	partBacklog: "redis does not know %s outcomes yet: they are told again and again",
+	partRates:   "gates with a shared rate answer 503, because of rate_redis: %s",
 }
 
 // missing returns, for each part, what is affected.
@@ -126,6 +128,11 @@ func (a *App) missing() map[string][]string {
 	slices.Sort(all[partSale])
 	slices.Sort(all[partView])
 	all[partLedger], all[partOutbox] = meter.LateLedger(), meter.LateOutbox()
+	if a.rates != nil {
+		if err := d.CountsRates(); err != nil {
+			all[partRates] = []string{err.Error()}
+		}
+	}
 	if n := d.Backlog(); n > 0 {
 		all[partBacklog] = []string{fmt.Sprint(n)}
 	}

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ import (
 
 func moveCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "move --to <address>|<directory> [--sentinel <master>|--cluster] [--username <user>] [--password-file <file>] [--tls] [--undo]",
+		Use:   "move --to <address>|<directory> [--sentinel <master>|--cluster] [--username <user>] [--password-file <file>] [--tls] [--ca <files>] [--undo]",
 		Short: "Moves all stock to another Redis, or to a store",
 		Long: `
 Moves all stock, with everything that was promised, from the store of this machine to
@@ -32,8 +33,9 @@ sales.
 If the move fails, the stock stays, and you can open its sales. If Caddy is killed
 during it, the stock is frozen: run the same command again, or give up with --undo.
 
---to is host:port, several with commas, a redis:// or rediss:// URL, or the whole path
-of a directory, which Caddy makes.`,
+--to is host:port, several with commas, a redis://, rediss:// or unix:// URL, or the
+whole path of a directory, which Caddy makes. Caddy reads the files that the flags name
+on its own machine, passwords excepted.`,
 		Example: `  $ caddy stockgate sale pause double11
   $ caddy stockgate move --to redis://10.0.0.5:6379
   $ caddy stockgate move --to /var/lib/stockgate`,
@@ -44,7 +46,13 @@ of a directory, which Caddy makes.`,
 	cmd.Flags().Bool("cluster", false, "--to has nodes of a Redis Cluster")
 	cmd.Flags().String("username", "", "The user there")
 	cmd.Flags().String("password-file", "", "A file with the password there, so that it is in no list of processes")
+	cmd.Flags().String("sentinel-username", "", "The user at the sentinels")
+	cmd.Flags().String("sentinel-password-file", "", "A file with the password at the sentinels")
 	cmd.Flags().Bool("tls", false, "Connect with TLS")
+	cmd.Flags().StringSlice("ca", nil, "Files with the authorities that may sign the certificate there, in the place of the system's")
+	cmd.Flags().String("certificate", "", "A file with the client certificate")
+	cmd.Flags().String("key", "", "A file with the key of the client certificate")
+	cmd.Flags().String("server-name", "", "The name in the certificate there, if it is not the host's")
 	cmd.Flags().Bool("undo", false, "End a move that has not finished: the stock stays")
 	return cmd
 }
@@ -78,38 +86,66 @@ func moveStock(c *call) error {
 	switch {
 	case asked.Store != "":
 		option = "store " + done.Where
-	case asked.Sentinel != "" || asked.Cluster || asked.Username != "" || asked.Password != "" || asked.TLS || strings.ContainsAny(to, "@") || strings.HasPrefix(to, "rediss:"):
+	case c.describesRedis() || strings.ContainsAny(to, "@") || strings.HasPrefix(to, "rediss:"):
 		with = ", with the user, password, tls, sentinel or cluster that you gave here"
 	}
 	c.printf("Write `%s`%s into the Caddyfile, reload, and open the sales.\n", option, with)
 	return nil
 }
 
+// ofRedis are the flags that only a Redis has.
+var ofRedis = []string{"sentinel", "sentinel-username", "sentinel-password-file", "cluster", "username", "password-file", "tls", "ca", "certificate", "key", "server-name"}
+
+// describesRedis tells whether one of the flags of a Redis is given.
+func (c *call) describesRedis() bool { return slices.ContainsFunc(ofRedis, c.cmd.Flags().Changed) }
+
 // moveRequest reads the flags.
 func (c *call) moveRequest(to string) (*adminapi.MoveRequest, error) {
-	asked := &adminapi.MoveRequest{Sentinel: c.text("sentinel"), Cluster: c.flag("cluster"), Username: c.text("username"), TLS: c.flag("tls")}
-	file := c.text("password-file")
 	switch {
 	case filepath.IsAbs(to):
-		if asked.Sentinel != "" || asked.Cluster || asked.Username != "" || asked.TLS || file != "" {
+		if c.describesRedis() {
 			return nil, usageError{fmt.Errorf("%s is a directory: the other options are for a Redis only", to)}
 		}
-		asked.Store = to
-		return asked, nil
+		return &adminapi.MoveRequest{Store: to}, nil
 	case strings.HasPrefix(to, "."), strings.Contains(to, "/") && !strings.Contains(to, "://"):
 		return nil, usageError{fmt.Errorf("--to %s: write the whole path of a directory, such as /var/lib/stockgate, or an address, such as redis://10.0.0.5:6379", to)}
 	}
-	asked.Redis = strings.Split(to, ",")
-	if file != "" {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return nil, usageError{err}
-		}
-		if asked.Password = strings.TrimSpace(string(text)); asked.Password == "" {
-			return nil, usageError{fmt.Errorf("%s is empty: it has no password", file)}
+	ca, err := c.cmd.Flags().GetStringSlice("ca")
+	if err != nil {
+		return nil, err
+	}
+	asked := &adminapi.MoveRequest{
+		Redis: strings.Split(to, ","), Cluster: c.flag("cluster"), Username: c.text("username"), TLS: c.flag("tls"),
+		Sentinel: c.text("sentinel"), SentinelUsername: c.text("sentinel-username"),
+		CA: ca, Certificate: c.text("certificate"), Key: c.text("key"), ServerName: c.text("server-name"),
+	}
+	for _, name := range slices.Concat(asked.CA, []string{asked.Certificate, asked.Key}) {
+		if name != "" && !filepath.IsAbs(name) {
+			return nil, usageError{fmt.Errorf("%s: write the whole path: Caddy reads the file, in a directory of its own", name)}
 		}
 	}
-	return asked, nil
+	if asked.Password, err = c.password("password-file"); err != nil {
+		return nil, err
+	}
+	asked.SentinelPassword, err = c.password("sentinel-password-file")
+	return asked, err
+}
+
+// password reads the file that a flag names; empty: the flag is not given.
+func (c *call) password(flag string) (string, error) {
+	file := c.text(flag)
+	if file == "" {
+		return "", nil
+	}
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", usageError{err}
+	}
+	password := strings.TrimSpace(string(text))
+	if password == "" {
+		return "", usageError{fmt.Errorf("%s is empty: it has no password", file)}
+	}
+	return password, nil
 }
 
 func (c *call) undoMove() error {

@@ -67,8 +67,8 @@ func Open(a *Options) (key string, d *Runtime, err error) {
 	hash := sha256.New()
 	for _, o := range []*shard.Options{&a.Redis, a.Rates} {
 		if o != nil {
-			fmt.Fprintf(hash, "%q %q %t %q %q %t %v %d %v %q %t %v %t\n", o.Addresses, o.Sentinel, o.Cluster, o.Username, o.Password,
-				o.TLS, o.Timeout, o.ReplicaAcks, o.ReplicaAcksWait, o.Prefix, a.Embedded, o.FenceWait, o.NoFence)
+			fmt.Fprintf(hash, "%q %q %t %q %q %q %q %t %q %v %d %v %q %t %v %t\n", o.Addresses, o.Sentinel, o.Cluster, o.Username, o.Password,
+				o.SentinelUsername, o.SentinelPassword, o.TLS, o.TLSFiles, o.Timeout, o.ReplicaAcks, o.ReplicaAcksWait, o.Prefix, a.Embedded, o.FenceWait, o.NoFence)
 		}
 	}
 	fmt.Fprintln(hash, a.AtRisk)

@@ -98,6 +98,7 @@ type Edge struct {
 	secret     atomic.Pointer[identity.Secret]
 	public     atomic.Pointer[[]string]
 	health     atomic.Pointer[shard.Health]
+	uncounted  atomic.Pointer[error] // why shared rates cannot be counted
 	backlog    *backlog
 	own        ownHolds
 	checks     *checks
@@ -173,7 +174,7 @@ func (e *Edge) Start() {
 		if !e.shard.Embedded() { // which is no other process's primary
 			e.leases.Start(ctx)
 		}
-		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.follow, e.backlog.run, e.risk.Run} {
+		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.follow, e.backlog.run, e.risk.Run, e.watchRates} {
 			e.loops.Go(func() { loop(ctx) })
 		}
 	})

@@ -3,8 +3,6 @@ package edge
 import (
 	"context"
 	"strings"
-
-	"github.com/stockgate/stockgate/internal/store/rates"
 )
 
 // Enrolment is what Redis has of the edges' signing keys.
@@ -36,6 +34,3 @@ func (e *Edge) Enrolment(ctx context.Context) (Enrolment, error) {
 	}
 	return n, nil
 }
-
-// Rates returns what counts shared rates.
-func (e *Edge) Rates() *rates.Rates { return e.rates }

@@ -10,12 +10,19 @@ type MoveRequest struct {
 	// Store is the absolute path of a directory, as in the option store.
 	Store string `json:"store,omitempty"`
 	// Redis are addresses, and the other fields belong to them, as in the option redis.
-	Redis    []string `json:"redis,omitempty"`
-	Sentinel string   `json:"sentinel,omitempty"`
-	Cluster  bool     `json:"cluster,omitempty"`
-	Username string   `json:"username,omitempty"`
-	Password string   `json:"password,omitempty"`
-	TLS      bool     `json:"tls,omitempty"`
+	Redis            []string `json:"redis,omitempty"`
+	Sentinel         string   `json:"sentinel,omitempty"`
+	SentinelUsername string   `json:"sentinel_username,omitempty"`
+	SentinelPassword string   `json:"sentinel_password,omitempty"`
+	Cluster          bool     `json:"cluster,omitempty"`
+	Username         string   `json:"username,omitempty"`
+	Password         string   `json:"password,omitempty"`
+	TLS              bool     `json:"tls,omitempty"`
+	// CA, Certificate and Key are files on the machine of this Caddy.
+	CA          []string `json:"ca,omitempty"`
+	Certificate string   `json:"certificate,omitempty"`
+	Key         string   `json:"key,omitempty"`
+	ServerName  string   `json:"server_name,omitempty"`
 }
 
 // StockMoved says where the stock is after a move.

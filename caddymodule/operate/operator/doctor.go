@@ -94,8 +94,11 @@ func (d *doctor) redis() bool {
 	servers, err := d.runtime.Store.Shard().Inspect(ctx)
 	if err != nil {
 		advice := "see that it runs, and that `redis` in the Caddyfile says where and as whom"
-		if own {
+		switch {
+		case own:
 			advice = "see the finding about the store"
+		case d.runtime.Store.Shard().AnswersTLS(ctx):
+			advice = "its port has TLS: write `tls` in `redis`"
 		}
 		d.Add(adminapi.LevelError, "redis", "%v: %s", err, advice)
 		return false
@@ -113,7 +116,11 @@ func (d *doctor) redis() bool {
 	d.topology()
 	if d.app.CountsRatesApart() {
 		if _, err := d.runtime.Rates().Shard().Inspect(ctx); err != nil {
-			d.Add(adminapi.LevelError, "rate_redis", "gates with a shared rate answer 503: %v", err)
+			advice := "see that it runs, and that `rate_redis` says where and as whom"
+			if d.runtime.Rates().Shard().AnswersTLS(ctx) {
+				advice = "its port has TLS: write `tls` in `rate_redis`"
+			}
+			d.Add(adminapi.LevelError, "rate_redis", "gates with a shared rate answer 503: %v: %s", err, advice)
 		} else {
 			d.Add(adminapi.LevelOK, "rate_redis", "the redis of shared rates answers")
 		}

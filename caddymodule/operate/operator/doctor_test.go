@@ -4,6 +4,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -95,6 +98,28 @@ func TestDoctorFindsAMisconfiguredRedis(t *testing.T) {
 	p.Well = true
 	p.Change("ledger sqlite "+t.TempDir()+"/ledger.db\nrate_redis 127.0.0.1:1", "", sitetest.GuardedGate)
 	p.Doctor().Finds("warning persistence (appendfsync everysec)", "error rate_redis gates with a shared rate answer 503: redis does not answer")
+	p.Eventually("health says so", func() (string, bool) {
+		a := p.Admin("GET", "/stockgate/health", "")
+		return a.Body, a.Status == 200 && strings.Contains(a.Body, "gates with a shared rate answer 503, because of rate_redis: redis does not answer")
+	})
+	p.Change("rate_redis "+tlsPort(t), "", sitetest.GuardedGate)
+	p.Doctor().Finds("warning persistence (appendfsync everysec)", "error rate_redis its port has TLS: write `tls` in `rate_redis`")
+}
+
+// tlsPort returns the address of a port that speaks TLS alone.
+func tlsPort(t *testing.T) string {
+	s := httptest.NewTLSServer(nil)
+	t.Cleanup(s.Close)
+	s.Config.ErrorLog = log.New(io.Discard, "", 0)
+	return s.Listener.Addr().String()
+}
+
+// A port that has TLS, which the configuration does not say, is a finding of its own.
+func TestDoctorFindsTLS(t *testing.T) {
+	p := sitetest.Admit(t, sitetest.WellRedis, "", "", sitetest.GuardedGate)
+	p.Redis, p.Well = tlsPort(t), false
+	p.Change("", "", sitetest.GuardedGate)
+	p.Doctor().Finds("error edge redis does not answer", "error redis its port has TLS: write `tls` in `redis`")
 }
 
 // A Redis that is down is a finding, quickly; what is in it is not examined.

@@ -51,8 +51,11 @@ func targetOf(asked *adminapi.MoveRequest) (*edgeruntime.MoveOptions, error) {
 		return nil, request.Bad("say where the stock goes: either store, a directory, or redis, addresses")
 	case asked.Store == "":
 		to := &edgeruntime.MoveOptions{Redis: shard.Options{
-			Addresses: asked.Redis, Sentinel: asked.Sentinel, Cluster: asked.Cluster, Username: asked.Username, Password: asked.Password, TLS: asked.TLS,
-			Timeout: time.Minute, // no buyer waits
+			Addresses: asked.Redis, Cluster: asked.Cluster, Username: asked.Username, Password: asked.Password,
+			Sentinel: asked.Sentinel, SentinelUsername: asked.SentinelUsername, SentinelPassword: asked.SentinelPassword,
+			TLS:      asked.TLS,
+			TLSFiles: shard.TLSFiles{CA: asked.CA, Certificate: asked.Certificate, Key: asked.Key, ServerName: asked.ServerName},
+			Timeout:  time.Minute, // no buyer waits
 		}}
 		if err := to.Redis.Validate(); err != nil {
 			return nil, request.Bad("%w", err)

@@ -2,17 +2,11 @@ package shard
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
-	"net/netip"
-	"slices"
 	"strings"
 	"time"
-
-	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/stockgate/stockgate/lua"
 )
@@ -31,17 +25,21 @@ const DefaultLease = 3 * time.Second
 
 // Options says which Redis holds the stock, and how to reach it.
 type Options struct {
-	// Addresses are host:port, or one redis:// or rediss:// URL. Several addresses need
+	// Addresses are host:port, or one redis://, rediss:// or unix:// URL. Several addresses need
 	// Sentinel or Cluster. Default of the port: 6379, of a sentinel's 26379.
 	Addresses []string
 	// Sentinel is the master's name. Addresses are then those of the sentinels.
 	Sentinel string
+	// SentinelUsername and SentinelPassword log in to the sentinels.
+	SentinelUsername, SentinelPassword string
 	// Cluster says that Addresses are nodes of a Redis Cluster.
 	Cluster  bool
 	Username string
 	Password string
 	// TLS connects with TLS, verifying the server's certificate.
 	TLS bool
+	// TLSFiles has the certificates, where the system has not. It needs TLS or rediss://.
+	TLSFiles TLSFiles
 	// Timeout bounds how long an attempt waits for Redis. Default: 500 ms.
 	Timeout time.Duration
 	// ReplicaAcks is how many replicas must have an operation before its caller gets the
@@ -91,6 +89,8 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("redis: timeout %v is outside 10ms to 1m", o.Timeout)
 	case strings.ContainsAny(o.Prefix, "{}: \t\r\n"):
 		return fmt.Errorf("key_prefix %q: braces, colons and spaces are not possible in it", o.Prefix)
+	case o.Sentinel == "" && o.SentinelUsername+o.SentinelPassword != "":
+		return errors.New("redis: the user and the password of sentinels need `sentinel <master>`")
 	case o.Sentinel != "" && o.Cluster:
 		return errors.New("redis: sentinel and cluster exclude each other")
 	case len(o.Addresses) > 1 && o.Sentinel == "" && !o.Cluster:
@@ -107,99 +107,9 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("redis: replica_acks waits %v, which must be less than timeout %v", o.ReplicaAcksWait, o.Timeout)
 	}
 	o.Addresses = withPorts(o.Addresses, o.Sentinel != "")
-	_, err := o.Universal()
-	return err
-}
-
-// withPorts adds the usual port to addresses that are only a host.
-func withPorts(addresses []string, sentinels bool) []string {
-	port := "6379"
-	if sentinels {
-		port = "26379"
+	u, err := o.Universal()
+	if err != nil {
+		return err
 	}
-	out := slices.Clone(addresses)
-	for i, a := range out {
-		if host := strings.Trim(a, "[]"); isHost(host) {
-			out[i] = net.JoinHostPort(host, port)
-		}
-	}
-	return out
-}
-
-// isHost tells whether an address is a name or an IP address without a port.
-func isHost(a string) bool {
-	if _, err := netip.ParseAddr(a); err == nil {
-		return true
-	}
-	return a != "" && !strings.ContainsAny(a, ":/@ ")
-}
-
-// Universal returns the options of a client. Its Addrs are host:port: a URL, which may hold a
-// password, is read.
-func (o *Options) Universal() (*redis.UniversalOptions, error) {
-	u := &redis.UniversalOptions{
-		Addrs:      o.Addresses,
-		MasterName: o.Sentinel, IsClusterMode: o.Cluster,
-		Username: o.Username, Password: o.Password,
-		Protocol: 2,
-		// After a timeout or a lost reply it is unknown whether a script ran. Only this package
-		// knows which calls are safe to repeat.
-		MaxRetries:            -1,
-		ContextTimeoutEnabled: true,
-		DialTimeout:           o.Timeout, ReadTimeout: o.Timeout, WriteTimeout: o.Timeout, PoolTimeout: o.Timeout,
-		DialerRetries: 1,
-		PoolSize:      64,
-		Dialer:        o.Dialer,
-
-		DisableIdentity:          true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	}
-	if o.TLS {
-		u.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	for i, a := range o.Addresses {
-		if !strings.Contains(a, "://") {
-			if strings.Contains(a, "@") { // what stands before it may be a password
-				return nil, errors.New("redis: an address with a user or a password is a URL: write redis://user:password@host:6379/0")
-			}
-			if _, _, err := net.SplitHostPort(a); err != nil {
-				return nil, fmt.Errorf("redis: address %q is not host:port", a)
-			}
-			continue
-		}
-		if len(o.Addresses) > 1 {
-			return nil, errors.New("redis: give several addresses as host:port; a URL stands alone")
-		}
-		parsed, err := redis.ParseURL(a)
-		if err != nil || parsed.Network != "tcp" || strings.Contains(a, "#") {
-			// the URL may hold a password: the error names the fault, not the URL
-			return nil, errors.New("redis: the URL cannot be read; write redis://user:password@host:6379/0 or rediss://…; percent-encode what is special in the password: # as %23, / as %2F, ? as %3F, @ as %40, % as %25")
-		}
-		if o.Cluster && parsed.DB != 0 {
-			return nil, errors.New("redis: a cluster has only database 0")
-		}
-		if parsed.Username != "" && o.Username != "" || parsed.Password != "" && o.Password != "" {
-			return nil, errors.New("redis: the URL has a user or a password, and `username` or `password` gives it too: write it in one place")
-		}
-		u.Addrs = append([]string(nil), o.Addresses...)
-		u.Addrs[i], u.DB = parsed.Addr, parsed.DB
-		if parsed.Username != "" {
-			u.Username = parsed.Username
-		}
-		if parsed.Password != "" {
-			u.Password = parsed.Password
-		}
-		if parsed.TLSConfig != nil {
-			u.TLSConfig = parsed.TLSConfig
-		}
-	}
-	if u.TLSConfig != nil {
-		// Every server is verified against the name under which it is dialed: the nodes of a
-		// cluster and the master behind a sentinel have names of their own.
-		u.TLSConfig.ServerName = ""
-		if !o.Cluster && o.Sentinel == "" {
-			u.TLSConfig.ServerName, _, _ = net.SplitHostPort(u.Addrs[0])
-		}
-	}
-	return u, nil
+	return o.TLSFiles.validate(u.TLSConfig != nil)
 }

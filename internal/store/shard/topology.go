@@ -134,20 +134,10 @@ func (s *Client) replica(ctx context.Context, text string) Replica {
 		fields[name] = value
 	}
 	r := Replica{Addr: net.JoinHostPort(fields["ip"], fields["port"]), Online: fields["state"] == "online"}
-	o := s.Options
-	o.Addresses, o.Sentinel, o.Cluster = []string{r.Addr}, "", false
-	u, err := o.Universal()
+	u, err := s.Options.reached(r.Addr)
 	if err != nil {
 		r.Err = err
 		return r
-	}
-	// the credentials of a URL count too
-	if from, err := s.Options.Universal(); err == nil {
-		u.Username, u.Password = from.Username, from.Password
-		if from.TLSConfig != nil {
-			u.TLSConfig = from.TLSConfig.Clone()
-			u.TLSConfig.ServerName = fields["ip"]
-		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, replicaAsked)
 	defer cancel()
