@@ -24,15 +24,18 @@ type Line struct {
 	Absent *int `json:"absent,omitempty"`
 }
 
-// LinesFrom reads the lines from an array of objects. One with the quantity 0 or an empty one is
-// left out.
+// LinesFrom reads the lines from an array of objects, or from two lists of a form. One with the
+// quantity 0 or an empty one is left out.
 type LinesFrom struct {
-	// Array is the placeholder of the array: {json.items}, {lookup.items}, or an argument of a
-	// field of graphql, {graphql.inputs}.
+	// Array is the placeholder of the array: {json.items}, {lookup.items}, or {json} and {lookup} where the
+	// document is the array; an argument of a field of graphql, {graphql.inputs}; an array of a form, {form.items}
+	// for items[0][sku]; or a list of SKUs, {form.sku[]}.
 	Array string `json:"array"`
-	// SKU is the field with the item.
-	SKU string `json:"sku"`
-	// Quantity is the field with the number of units. Default: 1 unit each.
+	// SKU is the field with the item, or @key in a form whose elements have it as their key, as in
+	// quantity[A1]=2. Of a list it is left out.
+	SKU string `json:"sku,omitempty"`
+	// Quantity is the field with the number of units; @value, the element itself, where SKU is @key; or
+	// {form.quantity[]} beside a list of SKUs. Default: 1 unit each.
 	Quantity string `json:"quantity,omitempty"`
 }
 
@@ -164,13 +167,23 @@ func (o *AttemptOptions) readLine(d *caddyfile.Dispenser, usage string) error {
 }
 
 func (o *AttemptOptions) readLines(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 2, 3)
+	args, err := directive.Arguments(d, usage, 1, 3)
 	if err != nil {
 		return err
 	}
-	o.LinesFrom = &LinesFrom{Array: args[0], SKU: args[1]}
+	o.LinesFrom = &LinesFrom{Array: args[0]}
+	if rest := args[1:]; isList(args[0]) && (len(rest) == 0 || len(rest) == 1 && isList(rest[0])) {
+		o.LinesFrom.Quantity = strings.Join(rest, "")
+		return nil
+	} else if len(rest) == 0 {
+		return d.Errf("lines %s: name the field of an element that holds the SKU: write `%s`", args[0], usage)
+	}
+	o.LinesFrom.SKU = args[1]
 	if len(args) == 3 {
 		o.LinesFrom.Quantity = args[2]
 	}
 	return nil
 }
+
+// isList tells whether a placeholder is a list of a form, such as {form.sku[]}.
+func isList(expr string) bool { return strings.HasSuffix(expr, "[]}") }

@@ -101,7 +101,7 @@ func (o *AttemptOptions) directives() map[string]directive.Option {
 		"identity":      {Usage: "identity phone|email|address|device|ip <value...>", Read: o.readIdentity, List: true},
 		"region":        {Usage: "region <value...>", Read: directive.Texts(&o.Region)},
 		"line":          {Usage: lineUsage, Read: o.readLine, List: true},
-		"lines":         {Usage: "lines <array> <sku-field> [<quantity-field>]", Read: o.readLines},
+		"lines":         {Usage: "lines <array> <sku-field> [<quantity-field>] | {form.<skus>[]} [{form.<quantities>[]}]", Read: o.readLines},
 		"rate":          {Usage: "rate <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared] [late] [shadow]", Read: ratelimit.ReadRate(&o.Rates), List: true},
 		"challenge":     {Usage: "challenge pow { … }", Read: pow.ReadOption(&o.Challenge)},
 		"other_items":   {Usage: "other_items refuse|pass", Read: o.readOtherItems},

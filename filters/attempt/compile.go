@@ -73,10 +73,22 @@ func Compile(expr string) (Value, error) {
 	return compileText(expr)
 }
 
-// CompileArray compiles the array of Lines: a JSON value, such as {json.items} or
-// {lookup.items}, or {graphql.P}, an argument of the operation.
+// CompileArray compiles the array of Lines: a JSON value, such as {json.items} or {lookup.items}, or the whole
+// document, {json} and {lookup}; {graphql.P}, an argument of the operation; {form.N}, an array of a form, or
+// {form.N[]}, a list in it.
 func CompileArray(expr string) (Value, error) {
 	inside, _ := alone(expr)
+	switch inside {
+	case "json":
+		return Value{kind: JSON}, nil
+	case "lookup":
+		return Value{kind: Lookup}, nil
+	}
+	if list, ok := strings.CutSuffix(inside, "[]"); ok && strings.HasPrefix(list, "form.") {
+		v, err := Compile("{" + list + "}")
+		v.column = true
+		return v, err
+	}
 	name, ok := strings.CutPrefix(inside, "graphql.")
 	if !ok {
 		return Compile(expr)
@@ -176,7 +188,7 @@ var errMethod = errors.New("_method is refused in every attempt, so it cannot be
 func checkParam(name string) error {
 	switch {
 	case strings.ContainsAny(name, "[]"):
-		return errors.New("names with brackets are not supported: frameworks disagree on what they mean")
+		return errors.New("brackets begin an array: read all lines of a form's array with `lines {form.items} sku quantity`, of lists with `lines {form.sku[]} {form.quantity[]}`")
 	case !plain(name):
 		return errors.New("a parameter's name must be UTF-8 without control characters")
 	case sameParam(name, foldParam(methodParam)):

@@ -29,6 +29,8 @@ type scratch struct {
 	got []found
 	// rows has the fields of the lines array, rowLen for each element.
 	rows []found
+	// keys has the index or key of each row of a form's array.
+	keys []string
 	// listed: there is a lines array, perhaps an empty one.
 	listed bool
 	// nulled: in place of the lines array, or of what it is in, there is null.
@@ -59,6 +61,7 @@ func (sc *scratch) text(b []byte) string {
 func (sc *scratch) giveBack() {
 	clear(sc.got)
 	clear(sc.rows)
-	sc.rows, sc.listed, sc.nulled = sc.rows[:0], false, false
+	clear(sc.keys)
+	sc.rows, sc.keys, sc.listed, sc.nulled = sc.rows[:0], sc.keys[:0], false, false
 	scratches.Put(sc)
 }

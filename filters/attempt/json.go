@@ -28,7 +28,7 @@ type scanner struct {
 }
 
 // document scans the whole body. Where a source reads the body, it must be an
-// object; otherwise only an object has names to look at.
+// object, or the array that the lines are; otherwise only an object has names to look at.
 func (s *scanner) document(root *node, object bool) bool {
 	if bytes.HasPrefix(s.data, byteOrderMark) {
 		return s.fail("the body", markWhat)
@@ -37,10 +37,14 @@ func (s *scanner) document(root *node, object bool) bool {
 		return s.fail("the body", "it is not UTF-8")
 	}
 	s.space()
-	if s.next() != '{' {
-		if object {
-			return s.fail("the body", "it is not a JSON object")
-		}
+	list := root != nil && root.want == wantArray
+	switch c := s.next(); {
+	case c == '{' && !list, c == '[' && list:
+	case object && list:
+		return s.fail("the body", "it is not a JSON array")
+	case object:
+		return s.fail("the body", "it is not a JSON object")
+	default:
 		root = nil
 	}
 	if !s.value(root, 0) {

@@ -143,6 +143,14 @@ func TestPrint(t *testing.T) {
 			t.Errorf("%s: another print", name)
 		}
 	}
+	form := multipartForm("a", "b", "c", "d")
+	browser := print("POST", "/a?b=c", "multipart/form-data; boundary=b", form, nil)
+	if again := print("POST", "/a?b=c", "multipart/form-data; boundary=WebKit1", strings.ReplaceAll(form, "--b", "--WebKit1"), nil); again != browser {
+		t.Error("a form with another boundary: another print")
+	}
+	if other := print("POST", "/a?b=c", "multipart/form-data; boundary=b", strings.Replace(form, "d\r\n", "e\r\n", 1), nil); other == browser {
+		t.Error("another form: the same print")
+	}
 	prints := map[string]string{base: "the first"}
 	for name, other := range map[string]string{
 		"method":                print("PUT", "/a?b=c", "text/plain", "body", nil),

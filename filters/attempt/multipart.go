@@ -33,6 +33,8 @@ var partHeaders = map[string]bool{"content-type": true, "content-length": true, 
 type FormPart struct {
 	Name    string
 	Content []byte
+	// File: it is a file, and no field.
+	File bool
 	// Plain: its content is what its bytes are. Servers decode the others, by a charset or an encoding that
 	// the part names.
 	Plain bool
@@ -88,6 +90,31 @@ func MultipartBody(mediaType string, body []byte, each func(FormPart) string) (w
 	}
 }
 
+// readMultipart reads the fields of a multipart form as those of an urlencoded one.
+func (ps *params) readMultipart(mediaType string, body []byte) (f fault) {
+	what := MultipartBody(mediaType, body, func(part FormPart) string {
+		switch {
+		case part.File:
+			return "it has a file: an order is read of fields only"
+		case !part.Plain:
+			return "a field has an encoding of its own"
+		case part.Name == "_charset_": // RFC 7578, section 4.6: some servers decode all fields by it
+			return "it names a charset"
+		}
+		if f = ps.named(inForm, "", part.Name, ps.scratch.text(part.Content)); f.bad() {
+			return f.what
+		}
+		return ""
+	})
+	switch {
+	case f.bad():
+		return f
+	case what != "":
+		return fault{"the body", what}
+	}
+	return ps.endRows()
+}
+
 // boundaryOf reads the boundary: the one parameter of multipart/form-data.
 func boundaryOf(mediaType string) (boundary, what string) {
 	full, attrs, err := mime.ParseMediaType(mediaType)
@@ -113,7 +140,7 @@ func readHead(head string) (part FormPart, what string) {
 			if match == nil || !plain(match[1]) {
 				return part, odd
 			}
-			part.Name = match[1]
+			part.Name, part.File = match[1], strings.Contains(value[len(match[1]):], "; filename")
 		case !partHeaders[key]:
 			return part, odd
 		case key == "content-type" && strings.HasPrefix(strings.ToLower(value), "multipart/"):

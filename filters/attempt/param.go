@@ -30,6 +30,7 @@ type param struct {
 	inQuery, inForm, inJSON bool
 	// slots receive the value; -1: no source of this kind reads the name.
 	query, form, param int
+	rows               rowsKind // the name is an array of a form with lines
 }
 
 // place is where parameters stand.
@@ -55,6 +56,8 @@ type params struct {
 	got    []found
 	// query and form have a bit for each of names that was seen there.
 	query, form uint64
+	rows        *formRows // nil: no line is in an array of a form
+	scratch     *scratch  // receives the lines
 }
 
 // read scans the pairs of a query or of a form. All of them must be well-formed,
@@ -161,7 +164,11 @@ func decode(s string) string {
 
 // pair takes one pair, if a source reads its name.
 func (ps *params) pair(where paramLocation, raw, value string) fault {
-	name := decode(raw)
+	return ps.named(where, raw, decode(raw), value)
+}
+
+// named takes the value of a name, which is raw before its decoding. Without raw the value is decoded, too.
+func (ps *params) named(where paramLocation, raw, name, value string) fault {
 	if !plain(name) {
 		return fault{where.String(), "a parameter's name is not UTF-8 or holds a control character"}
 	}
@@ -177,16 +184,27 @@ func (ps *params) pair(where paramLocation, raw, value string) fault {
 			if where == inQuery && !(isASCII(raw) && isASCII(value)) { // Werkzeug takes it for Latin-1
 				return fault{p.label, "a byte beyond ASCII stands in the query: percent-encode it"}
 			}
-			return ps.take(where, i, decode(value))
+			return ps.take(where, i, valueOf(raw, value))
 		}
-		if sameParam(name, p.folded) {
+		if !sameParam(name, p.folded) {
+			continue
+		}
+		if p.rows == noRows || where != inForm || escapesLetters(raw) {
 			return fault{p.label, "the name appears in another spelling in " + where.String()}
 		}
+		return ps.row(p, name, valueOf(raw, value))
 	}
 	if route.ReachesPrototype(name) {
 		return fault{where.String(), prototypeWhat}
 	}
 	return fault{}
+}
+
+func valueOf(raw, value string) string {
+	if raw == "" {
+		return value
+	}
+	return decode(value)
 }
 
 func isASCII(s string) bool {
@@ -237,6 +255,9 @@ func (ps *params) simplePair(where paramLocation, name, value string) fault {
 // take keeps the value of a source's name, if it may stand here.
 func (ps *params) take(where paramLocation, i int, value string) fault {
 	p, bit := &ps.names[i], uint64(1)<<i
+	if p.rows != noRows {
+		return fault{p.label, "it is not an array of a form here"}
+	}
 	if where == inQuery {
 		if ps.query&bit != 0 {
 			return fault{p.label, "the name appears twice"}

@@ -200,7 +200,7 @@ func TestBodyIgnored(t *testing.T) {
 }
 
 func TestForm(t *testing.T) {
-	const typed = "malformed Content-Type: the body must be application/x-www-form-urlencoded"
+	const typed = "malformed Content-Type: the body must be application/x-www-form-urlencoded or multipart/form-data"
 	runParams(t, lineReader(t, "{form.sku}", "{form.quantity}"), map[string]paramCase{
 		"plain":           {mediaType: formType, body: "sku=a&quantity=2", want: "a×2"},
 		"charset":         {mediaType: formType + "; charset=UTF-8", body: "sku=a", want: "a×1"},
@@ -216,7 +216,8 @@ func TestForm(t *testing.T) {
 		"newline at end":  {mediaType: formType, body: "sku=a\n", want: "malformed form.sku: it is not printable ASCII"},
 		"JSON as a form":  {mediaType: formType, body: `{"sku":"a"}`, want: "malformed form.sku: it is missing"},
 		"JSON":            {mediaType: jsonType, body: `{"sku":"a"}`, want: typed},
-		"multipart":       {mediaType: "multipart/form-data; boundary=b", body: "--b", want: typed},
+		"multipart":       {mediaType: "multipart/form-data; boundary=b", body: multipartForm("sku", "a", "quantity", "2"), want: "a×2"},
+		"broken":          {mediaType: "multipart/form-data; boundary=b", body: "--b", want: "malformed the body: a boundary stands inside a line"},
 		"text":            {mediaType: "text/plain", body: "sku=a", want: typed},
 		"no type":         {body: "sku=a", want: "malformed Content-Type: a body needs one"},
 		"no body":         {mediaType: formType, want: "malformed form.sku: it is missing"},
@@ -270,6 +271,6 @@ func TestQueryOrJSON(t *testing.T) {
 		"both":            {query: "sku=a", mediaType: jsonType, body: `{"sku":"a"}`, want: "malformed form.sku: the name is in the query and in the body"},
 		"both, other way": {query: "sku=a", mediaType: formType, body: `sku=a`, want: "malformed form.sku: the name is in the query and in the body"},
 		"null quantity":   {query: "", mediaType: jsonType, body: `{"sku":"a","quantity":null}`, want: "malformed json.quantity: it is not a whole number"},
-		"text":            {mediaType: "text/plain", body: `sku=a`, want: "malformed Content-Type: the body must be application/json or"},
+		"text":            {mediaType: "text/plain", body: `sku=a`, want: "malformed Content-Type: the body must be application/json, application/x-www-form-urlencoded or multipart/form-data"},
 	})
 }

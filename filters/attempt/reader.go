@@ -21,8 +21,9 @@ type Reader struct {
 	refShared           bool
 	// rows is the lines array, if the lines are one; then its fields.
 	rows, rowSKU, rowQuantity *node
-	rowsLookedUp              bool   // the array is in what a lookup answers
-	argument                  string // the path that Env.Argument is given; empty: rows are elsewhere
+	formRows                  *formRows // the array is in a form; nil: it is elsewhere
+	rowsLookedUp              bool      // the array is in what a lookup answers
+	argument                  string    // the path that Env.Argument is given; empty: rows are elsewhere
 
 	// What fills the slots.
 	headers, cookies, paths []source
@@ -138,7 +139,7 @@ func (rd *Reader) fill(r *http.Request, body []byte, sc *scratch) fault {
 	if f := rd.readPath(r, sc.got); f.bad() {
 		return f
 	}
-	ps := params{names: rd.params, folded: rd.method, got: sc.got}
+	ps := params{names: rd.params, folded: rd.method, got: sc.got, rows: rd.formRows, scratch: sc}
 	if f := ps.read(inQuery, r.URL.RawQuery); f.bad() {
 		return f
 	}
@@ -170,8 +171,14 @@ func (rd *Reader) readBody(h http.Header, body []byte, ps *params, sc *scratch) 
 		if bytes.HasPrefix(body, byteOrderMark) {
 			return fault{"the body", markWhat}
 		}
-		return ps.read(inForm, sc.text(body))
+		if f := ps.read(inForm, sc.text(body)); f.bad() {
+			return f
+		}
+		return ps.endRows()
 	case mediaMultipart:
+		if rd.needs.Has(NeedForm) {
+			return ps.readMultipart(h[contentType][0], body)
+		}
 		if rd.needs.Has(NeedBody) {
 			return rd.wrongType()
 		}
@@ -217,9 +224,9 @@ func (rd *Reader) wrongType() fault {
 	case NeedJSON:
 		return fault{contentType, "the body must be application/json"}
 	case NeedForm:
-		return fault{contentType, "the body must be application/x-www-form-urlencoded"}
+		return fault{contentType, "the body must be application/x-www-form-urlencoded or multipart/form-data"}
 	}
-	return fault{contentType, "the body must be application/json or application/x-www-form-urlencoded"}
+	return fault{contentType, "the body must be application/json, application/x-www-form-urlencoded or multipart/form-data"}
 }
 
 // readJSON reads a JSON body and compares its names with the query's.

@@ -82,16 +82,25 @@ const (
 	AbsentIsNone                // the request does not have the line
 )
 
-// Lines is an array of a JSON body with one object for each line.
+// Lines is an array with one object for each line, or two lists of a form.
 type Lines struct {
-	// Array is the array, of CompileArray: {json.items}, {lookup.items} or {graphql.inputs}.
+	// Array is the array, of CompileArray: {json.items}, {lookup.items}, {graphql.inputs},
+	// {form.items}, or the list of SKUs {form.sku[]}.
 	Array Value
 	// SKU and Quantity are paths inside an element, such as sku or
-	// product.sku, in the form that a JSON value's path has.
+	// product.sku, in the form that a JSON value's path has. In an array of a form SKU may be KeyField:
+	// the key of the element, as in quantity[A1]=2, and Quantity then ValueField. Of lists SKU is empty.
 	SKU string
-	// Quantity may be empty: each line is then for one unit.
+	// Quantity may be empty: each line is then for one unit. Of lists it is the list of quantities,
+	// {form.quantity[]}.
 	Quantity string
 }
+
+// The fields of an element that are the element itself.
+const (
+	KeyField   = "@key"
+	ValueField = "@value"
+)
 
 // identities are the names that an identity may have; the buyer is apart.
 var identities = []string{"phone", "email", "address", "device", "ip"}
@@ -208,15 +217,23 @@ func (c *compiler) array(l *Lines) error {
 	case JSON:
 	case Lookup:
 		root, needs = c.reader.looked, NeedLookup
+	case Form:
+		return c.formRows(l)
 	case Argument:
 		root, needs = &node{label: "graphql", want: wantObject, index: -1, slot: -1}, NeedArgument
 		c.reader.argument, c.roots = l.Array.name, append(c.roots, root)
 	default:
-		return errors.New("lines: the array is a JSON value, such as {json.items}, {lookup.items} or {graphql.inputs}")
+		return errors.New("lines: the array is in the body or in a lookup, such as {json.items}, {form.items}, {lookup.items} or {graphql.inputs}")
+	}
+	if l.SKU == KeyField || l.Quantity == ValueField {
+		return fmt.Errorf("lines: %s and %s read an array of a form, such as {form.quantity}: in JSON name the fields", KeyField, ValueField)
 	}
 	n, err := root.grow(l.Array.path)
 	if err != nil {
 		return fmt.Errorf("lines: %w", err)
+	}
+	if n == root { // the document is the array
+		n.want = wantArray
 	}
 	if n.each != nil || len(n.kids) > 0 {
 		return fmt.Errorf("lines: %s is read by another value too", n.label)

@@ -74,6 +74,8 @@ type Value struct {
 	path []segment
 	// index is the N of a Path value.
 	index int
+	// column: N of a Form value is a list, N[].
+	column bool
 	// inner are the strict values inside a Text. Env.Replace reads them; they
 	// are listed so that their inputs are checked all the same.
 	inner []Value
@@ -117,6 +119,9 @@ func (v Value) String() string {
 	case JSON:
 		return "json." + v.name
 	case Form:
+		if v.column {
+			return "form." + v.name + "[]"
+		}
 		return "form." + v.name
 	case Param:
 		return "param." + v.name
