@@ -36,7 +36,7 @@ const (
 	mostSteps = 8
 	// mostIndex is the last index of an element.
 	mostIndex = 99
-	// mostListed is the last number that qs takes for an index, where it counts the elements anew.
+	// mostListed is the last number that qs takes for an index: it counts the elements from 0 then.
 	mostListed = 20
 )
 

@@ -96,7 +96,7 @@ func TestNumberedElements(t *testing.T) {
 		"items[0][sku]=a&]items[1][sku]=b":                      items + otherSpelling,
 		"items[0][sku]=a&items[0][]=b":                          "a×1",
 		"items[0][sku]=a&items[0][__proto__][n]=5":              "malformed the body: it names a JavaScript object's prototype",
-		"items[0][sku]=a&items[0][a][b][c][d][e][f][g][h]=x":       items + otherSpelling,
+		"items[0][sku]=a&items[0][a][b][c][d][e][f][g][h]=x":    items + otherSpelling,
 		"items[0][sku]=a&items[0][n]=1&_method=put":             "malformed _method",
 		strings.Repeat("items[0][x]=y&", 2) + "items[0][sku]=a": "a×1",
 		"items[0][sku]=a&items[0][n]=20000":                     "quantity",

@@ -111,7 +111,7 @@ func printOf(r *http.Request, body []byte) string {
 		hash.Write(length[:])
 		hash.Write([]byte(part))
 	}
-	if boundary, what := boundaryOf(r.Header.Get(contentType)); what == "" { // a browser draws it anew each time
+	if boundary, what := boundaryOf(r.Header.Get(contentType)); what == "" { // each time a browser draws another one
 		body = bytes.ReplaceAll(body, []byte("--"+boundary), nil)
 	}
 	hash.Write(body)

@@ -90,7 +90,7 @@ func MultipartBody(mediaType string, body []byte, each func(FormPart) string) (w
 	}
 }
 
-// readMultipart reads the fields of a multipart form as those of an urlencoded one.
+// readMultipart reads the fields of a multipart form like an urlencoded one.
 func (ps *params) readMultipart(mediaType string, body []byte) (f fault) {
 	what := MultipartBody(mediaType, body, func(part FormPart) string {
 		switch {

@@ -1,8 +1,6 @@
 package scope
 
 import (
-	"slices"
-
 	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/parser"
 )
@@ -12,8 +10,7 @@ const (
 	maxFragment = 16   // how deep fragments may lead to others
 )
 
-// judgeDocument looks for the fields that make an attempt at the root of the operation that
-// a server would run.
+// judgeDocument looks for the fields that make an attempt in the operation that a server would run.
 func (s *Scope) judgeDocument(document, operation string, variables map[string]any) Judgement {
 	doc, err := parser.ParseQueryWithTokenLimit(&ast.Source{Input: document}, maxTokens)
 	if err != nil {
@@ -23,29 +20,74 @@ func (s *Scope) judgeDocument(document, operation string, variables map[string]a
 	if op == nil {
 		return unclear(CauseOperation)
 	}
-	root := rootOf{doc: doc}
-	if why := root.add(op.SelectionSet, len(op.Directives) > 0, 0); why != "" {
+	field, at, why := s.find(doc, op, selected{set: op.SelectionSet, directed: len(op.Directives) > 0})
+	switch {
+	case why != "":
 		return unclear(why)
+	case field == nil:
+		return Judgement{}
 	}
-	var field *ast.Field
-	for i, f := range root.fields {
-		if !slices.ContainsFunc(s.graphQL, func(rule graphQLRule) bool { return rule.names(f.Name, op.Operation) }) {
+	return s.judgeField(field, at, op, variables)
+}
+
+// selected is what an operation selects at its root, or in a field.
+type selected struct {
+	set      ast.SelectionSet
+	at       []string // the fields that it is in
+	directed bool     // one of them has a directive, or the operation
+}
+
+// find finds the one field that makes an attempt, which must be alone: beside it, and beside the fields
+// that it is in. nil: there is none.
+func (s *Scope) find(doc *ast.QueryDocument, op *ast.OperationDefinition, in selected) (found *ast.Field, path []string, why Cause) {
+	level := levelOf{doc: doc}
+	if why := level.add(in.set, in.directed, 0); why != "" {
+		return nil, nil, why
+	}
+	fields := len(level.fields)
+	for i, f := range level.fields {
+		if len(in.at) > 0 && f.Name == "__typename" { // clients add it to what they select in a field
+			fields--
+			continue
+		}
+		at := append(in.at[:len(in.at):len(in.at)], f.Name)
+		directed := level.directed[i] || len(f.Directives) > 0
+		field, fieldAt, why := f, at, Cause("")
+		switch named, leads := s.names(at, op.Operation); {
+		case named:
+		case leads:
+			field, fieldAt, why = s.find(doc, op, selected{f.SelectionSet, at, directed})
+		default:
 			continue
 		}
 		switch {
-		case root.directed[i] || len(f.Directives) > 0:
-			return unclear(CauseDirective)
-		case len(root.fields) > 1:
-			return unclear(CauseFields)
-		case op.Operation == ast.Subscription:
-			return unclear(CauseOperation)
+		case why != "":
+			return nil, nil, why
+		case field == nil:
+			continue
+		case directed:
+			return nil, nil, CauseDirective
+		case found != nil:
+			return nil, nil, CauseFields
 		}
-		field = f
+		found, path = field, fieldAt
 	}
-	if field == nil {
-		return Judgement{}
+	switch {
+	case found != nil && fields > 1:
+		return nil, nil, CauseFields
+	case found != nil && op.Operation == ast.Subscription:
+		return nil, nil, CauseOperation
 	}
-	return s.judgeField(field, op, variables)
+	return found, path, ""
+}
+
+// names tells whether a rule names the field at a path, or one that it leads to.
+func (s *Scope) names(at []string, operation ast.Operation) (named, leads bool) {
+	for i := range s.graphQL {
+		one, other := s.graphQL[i].names(at, operation)
+		named, leads = named || one, leads || other
+	}
+	return named, leads
 }
 
 // chosen returns the operation that a server runs; nil: servers may differ, or refuse.
@@ -80,14 +122,14 @@ func chosen(doc *ast.QueryDocument, name string) *ast.OperationDefinition {
 	return found
 }
 
-// rootOf has the fields of an operation's root, those of its fragments among them.
-type rootOf struct {
+// levelOf has the fields of a selection and of its fragments.
+type levelOf struct {
 	doc      *ast.QueryDocument
 	fields   []*ast.Field
 	directed []bool // the field is in something that has a directive
 }
 
-func (r *rootOf) add(set ast.SelectionSet, directed bool, depth int) Cause {
+func (r *levelOf) add(set ast.SelectionSet, directed bool, depth int) Cause {
 	if depth > maxFragment || len(r.fields) > maxTokens {
 		return CauseSyntax
 	}
@@ -114,7 +156,7 @@ func (r *rootOf) add(set ast.SelectionSet, directed bool, depth int) Cause {
 }
 
 // judgeField applies the rules to the only field of an operation.
-func (s *Scope) judgeField(field *ast.Field, op *ast.OperationDefinition, variables map[string]any) Judgement {
+func (s *Scope) judgeField(field *ast.Field, at []string, op *ast.OperationDefinition, variables map[string]any) Judgement {
 	args := arguments{op: op, variables: variables, named: make(map[string]*ast.Value, len(field.Arguments))}
 	for _, a := range field.Arguments {
 		if args.named[a.Name] != nil {
@@ -124,7 +166,7 @@ func (s *Scope) judgeField(field *ast.Field, op *ast.OperationDefinition, variab
 	}
 	found := differs
 	for _, rule := range s.graphQL {
-		if !rule.names(field.Name, op.Operation) {
+		if named, _ := rule.names(at, op.Operation); !named {
 			continue
 		}
 		if rule.Argument == "" {

@@ -15,9 +15,10 @@ import (
 	"github.com/stockgate/stockgate/internal/strictjson"
 )
 
-// GraphQL names operations by a field of their root (GraphQL, October 2021).
+// GraphQL names operations by a field of their root (GraphQL, October 2021), or below it.
 type GraphQL struct {
-	// Field is the field of the schema, such as addPaymentToOrder; an alias does not matter.
+	// Field is the field of the schema, such as addPaymentToOrder; an alias does not matter. A path leads
+	// through the fields that group others: checkout.complete.
 	Field string `json:"field"`
 	// Operation is the kind of operation that has the field: mutation, or query for a shop that
 	// takes orders by queries. Default: mutation.
@@ -28,9 +29,13 @@ type GraphQL struct {
 	Values   []string `json:"values,omitempty"`
 }
 
+// mostGroups bounds the path of a field.
+const mostGroups = 4
+
 // graphQLRule is a compiled GraphQL.
 type graphQLRule struct {
 	GraphQL
+	path []string // Field, from the root
 	// read is what the rules of the field read of lists in its arguments.
 	read jsonpath.Elements
 }
@@ -39,9 +44,12 @@ type graphQLRule struct {
 func compileGraphQL(rules []GraphQL) ([]graphQLRule, error) {
 	var compiled []graphQLRule
 	for _, rule := range rules {
+		path := strings.Split(rule.Field, ".")
 		switch {
-		case !isName(rule.Field):
-			return nil, fmt.Errorf("graphql %s: a field's name has letters, digits and _; a field of a query is written `graphql query.order`", rule.Field)
+		case len(path) > 1 && slices.Contains([]string{"query", "mutation", "subscription"}, strings.ToLower(path[0])):
+			return nil, fmt.Errorf("graphql %s: a field of a mutation is written `graphql order`, a field of a query is written `graphql query.order`", rule.Field)
+		case len(path) > mostGroups || slices.ContainsFunc(path, func(name string) bool { return !isName(name) }):
+			return nil, fmt.Errorf("graphql %s: a field's name has letters, digits and _; a field of a query is written `graphql query.order`, one in up to three others `graphql checkout.complete`", rule.Field)
 		case rule.Operation != "" && rule.Operation != string(ast.Mutation) && rule.Operation != string(ast.Query):
 			return nil, fmt.Errorf("graphql %s: the operation %q: there are mutation and query", rule.Field, rule.Operation)
 		case rule.Argument != "" && len(rule.Values) == 0:
@@ -59,7 +67,7 @@ func compileGraphQL(rules []GraphQL) ([]graphQLRule, error) {
 		if err != nil {
 			return nil, fmt.Errorf("graphql %s: %w", rule.Field, err)
 		}
-		compiled = append(compiled, graphQLRule{rule, read})
+		compiled = append(compiled, graphQLRule{rule, path, read})
 	}
 	return compiled, nil
 }
@@ -72,10 +80,14 @@ func (g *GraphQL) operation() ast.Operation {
 	return ast.Operation(g.Operation)
 }
 
-// names reports whether the rule names a field at the root of an operation. Subscriptions have it for
-// all rules: servers differ in what they do with one that is no stream.
-func (g *GraphQL) names(field string, operation ast.Operation) bool {
-	return g.Field == field && (operation == g.operation() || operation == ast.Subscription)
+// names reports whether the rule names the field at a path of an operation, and whether that leads to a field
+// that it names. Subscriptions have it for all rules: servers differ in what they do with one that is no
+// stream.
+func (g *graphQLRule) names(at []string, operation ast.Operation) (named, leads bool) {
+	if operation != g.operation() && operation != ast.Subscription || len(at) > len(g.path) || !slices.Equal(g.path[:len(at)], at) {
+		return false, false
+	}
+	return len(at) == len(g.path), len(at) < len(g.path)
 }
 
 // query is a request as GraphQL over HTTP has it.
@@ -214,7 +226,7 @@ func (s *Scope) judgeQuery(q query) Judgement {
 // no escapes: what is not in the text is not in the document.
 func (s *Scope) mentions(document string) bool {
 	return slices.ContainsFunc(s.graphQL, func(rule graphQLRule) bool {
-		return strings.Contains(document, rule.Field) &&
+		return strings.Contains(document, rule.path[len(rule.path)-1]) &&
 			(rule.operation() == ast.Query || strings.Contains(document, string(rule.operation())) || strings.Contains(document, string(ast.Subscription)))
 	})
 }

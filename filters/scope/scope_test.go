@@ -294,6 +294,54 @@ func TestWebsockets(t *testing.T) {
 	}
 }
 
+// A field may be in others, which group it.
+func TestFieldInGroups(t *testing.T) {
+	s, err := Compile(Spec{GraphQL: []GraphQL{
+		{Field: "checkout.complete"}, {Field: "shop.cart.order", Argument: "kind", Values: []string{"now"}}, {Field: "pay"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		document string
+		want     Verdict
+		why      Cause
+	}{
+		"the field":                  {`mutation { checkout { complete(id: 1) { code } } }`, Attempt, ""},
+		"as clients send it":         {`mutation M($id: ID!) { checkout { complete(id: $id) { code __typename } __typename } }`, Attempt, ""},
+		"by aliases":                 {`mutation { a: checkout { b: complete } }`, Attempt, ""},
+		"in fragments":               {`mutation { ...R } fragment R on Mutation { checkout { ...F } } fragment F on Checkout { complete }`, Attempt, ""},
+		"deeper":                     {`mutation { shop { cart { order(kind: "now") } } }`, Attempt, ""},
+		"another value":              {`mutation { shop { cart { order(kind: "later") } } }`, Other, ""},
+		"at the root":                {`mutation { pay }`, Attempt, ""},
+		"another field there":        {`mutation { checkout { addEmail complete: note } }`, Other, ""},
+		"the name elsewhere":         {`mutation { complete checkout { note } }`, Other, ""},
+		"the name below it":          {`mutation { other { checkout { complete } } }`, Other, ""},
+		"a query":                    {`query { checkout { complete } }`, Other, ""},
+		"beside another in it":       {`mutation { checkout { complete addEmail } }`, Unclear, CauseFields},
+		"beside another at the root": {`mutation { checkout { complete } addEmail }`, Unclear, CauseFields},
+		"beside a name at the root":  {`mutation { checkout { complete } __typename }`, Unclear, CauseFields},
+		"the group twice":            {`mutation { checkout { complete } b: checkout { note } }`, Unclear, CauseFields},
+		"two of them":                {`mutation { checkout { a: complete b: complete } }`, Unclear, CauseFields},
+		"a field of each rule":       {`mutation { checkout { complete } pay }`, Unclear, CauseFields},
+		"a directive on the group":   {`mutation($x: Boolean!) { checkout @include(if: $x) { complete } }`, Unclear, CauseDirective},
+		"a directive in it":          {`mutation($x: Boolean!) { checkout { ... @skip(if: $x) { complete } } }`, Unclear, CauseDirective},
+		"a directive on it all":      {`mutation @live { checkout { complete } }`, Unclear, CauseDirective},
+		"a subscription":             {`subscription { checkout { complete } }`, Unclear, CauseOperation},
+		"a fragment that is missing": {`mutation { checkout { ...F } } query complete { a }`, Unclear, CauseOperation},
+		"a value that is not there":  {`mutation($k: String) { shop { cart { order(kind: $k) } } }`, Unclear, CauseArgument},
+		"the argument twice":         {`mutation { checkout { complete(a: 1, a: 2) } }`, Unclear, CauseArgument},
+	} {
+		got := judge(s, post(c.document, ""))
+		if got.Verdict != c.want || got.Cause != c.why {
+			t.Errorf("%s: %v %s, want %v %s", name, got.Verdict, got.Cause, c.want, c.why)
+		}
+	}
+	if got := judge(s, post(`mutation { checkout(token: "t") { complete(sku: "A1") } }`, "")); got.Value("sku") != "A1" || got.Value("token") != "" {
+		t.Errorf("the arguments are %q and %q", got.Value("sku"), got.Value("token"))
+	}
+}
+
 // A field makes a mutation an attempt, or a query where a rule says so.
 func TestOperationOfTheField(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -510,18 +558,21 @@ func TestJSONBody(t *testing.T) {
 
 func TestCompile(t *testing.T) {
 	for want, spec := range map[string]Spec{
-		"written `graphql query.o":  {GraphQL: []GraphQL{{Field: "Query.order"}}},
-		"there are mutation and q":  {GraphQL: []GraphQL{{Field: "a", Operation: "subscription"}}},
-		"graphql.lines: an element": {GraphQL: []GraphQL{{Field: "a"}}, Arguments: []string{"lines.1.sku"}},
-		"graphql a: lines: an elem": {GraphQL: []GraphQL{{Field: "a", Argument: "lines.1.kind", Values: []string{"b"}}}},
-		"a field's name":            {GraphQL: []GraphQL{{Field: "a b"}}},
-		"give the values":           {GraphQL: []GraphQL{{Field: "a", Argument: "b"}}},
-		"values need the argument":  {GraphQL: []GraphQL{{Field: "a", Values: []string{"b"}}}},
-		"a path is such as":         {JSONBody: []JSONBody{{Path: "a..b"}}},
-		"two ways to read":          {JSONBody: []JSONBody{{Path: "a"}}, GraphQL: []GraphQL{{Field: "a"}}},
-		"websockets pass, and ":     {Websockets: true},
-		"and no graphql":            {Persisted: map[string]string{"a": "{a}"}},
-		`operation "a" has no docu`: {Persisted: map[string]string{"a": ""}, GraphQL: []GraphQL{{Field: "a"}}},
+		"written `graphql query.o":    {GraphQL: []GraphQL{{Field: "Query.order"}}},
+		"there are mutation and q":    {GraphQL: []GraphQL{{Field: "a", Operation: "subscription"}}},
+		"graphql.lines: an element":   {GraphQL: []GraphQL{{Field: "a"}}, Arguments: []string{"lines.1.sku"}},
+		"graphql a: lines: an elem":   {GraphQL: []GraphQL{{Field: "a", Argument: "lines.1.kind", Values: []string{"b"}}}},
+		"a field's name":              {GraphQL: []GraphQL{{Field: "a b"}}},
+		"one in up to three others":   {GraphQL: []GraphQL{{Field: "checkout..buy"}}},
+		"`graphql checkout.complete`": {GraphQL: []GraphQL{{Field: "a.b.c.d.e"}}},
+		"is written `graphql order`":  {GraphQL: []GraphQL{{Field: "mutation.buy"}}},
+		"give the values":             {GraphQL: []GraphQL{{Field: "a", Argument: "b"}}},
+		"values need the argument":    {GraphQL: []GraphQL{{Field: "a", Values: []string{"b"}}}},
+		"a path is such as":           {JSONBody: []JSONBody{{Path: "a..b"}}},
+		"two ways to read":            {JSONBody: []JSONBody{{Path: "a"}}, GraphQL: []GraphQL{{Field: "a"}}},
+		"websockets pass, and ":       {Websockets: true},
+		"and no graphql":              {Persisted: map[string]string{"a": "{a}"}},
+		`operation "a" has no docu`:   {Persisted: map[string]string{"a": ""}, GraphQL: []GraphQL{{Field: "a"}}},
 	} {
 		if _, err := Compile(spec); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", spec, err, want)

@@ -132,7 +132,7 @@ func AskDocument(w http.ResponseWriter) error {
 // Directives returns the options by their names in a Caddyfile.
 func (o *Options) Directives() map[string]directive.Option {
 	return map[string]directive.Option{
-		"graphql":    {Usage: "graphql [query.]<field> [<argument> <value...>]", Read: o.readGraphQL, List: true},
+		"graphql":    {Usage: "graphql [query.][<group>.]<field> [<argument> <value...>]", Read: o.readGraphQL, List: true},
 		"json_body":  {Usage: "json_body <path> [<value...>]", Read: o.readJSONBody, List: true},
 		"persisted":  {Usage: "persisted <file>", Read: directive.Text(&o.Persisted)},
 		"websockets": {Usage: "websockets pass", Read: directive.Text(&o.Websockets)},
