@@ -35,6 +35,8 @@ func generate(seed, i uint64) (*request, *rand.Rand) {
 		m.jsonBody()
 	case "form", "otherform":
 		m.formBody()
+	case "items", "keys", "lists":
+		m.arrayBody()
 	case "query", "ignored":
 		m.query()
 		m.strangeBody()

@@ -8,6 +8,8 @@ import (
 	"mime"
 	"net"
 	"net/http"
+	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -64,6 +66,7 @@ func honest(r *http.Request) *answer {
 	a.add("URL.Query", "query", func(name string) *string { return first(query[name]) })
 	a.add("FormValue", "merged", func(name string) *string { return first(r.Form[name]) })
 	a.add("PostFormValue", "body", func(name string) *string { return first(r.PostForm[name]) })
+	a.Readings[len(a.Readings)-1].Lines = formLines(r.PostForm)
 	a.add("Cookie", "cookie", func(name string) *string {
 		c, err := r.Cookie(name)
 		if err != nil {
@@ -79,6 +82,43 @@ func honest(r *http.Request) *answer {
 		})
 	}
 	return a
+}
+
+var rowName = regexp.MustCompile(`^items\[([0-9]+)\]\[(sku|count)\]$|^qty\[([^][]+)\]$`)
+
+// formLines are the lines in arrays of a form, which is a set of names for Go.
+func formLines(form url.Values) (lines [][2]*string) {
+	rows := make(map[string]*[2]*string)
+	for name, values := range form {
+		m := rowName.FindStringSubmatch(name)
+		if m == nil {
+			continue
+		}
+		row := rows[m[1]+m[3]]
+		if row == nil {
+			row = new([2]*string)
+			rows[m[1]+m[3]] = row
+		}
+		switch {
+		case m[3] != "":
+			*row = [2]*string{say(m[3]), first(values)}
+		case m[2] == "sku":
+			row[0] = first(values)
+		default:
+			row[1] = first(values)
+		}
+	}
+	for _, row := range rows {
+		lines = append(lines, *row)
+	}
+	for i, sku := range form["skus[]"] {
+		var n *string
+		if counts := form["counts[]"]; i < len(counts) {
+			n = say(counts[i])
+		}
+		lines = append(lines, [2]*string{say(sku), n})
+	}
+	return lines
 }
 
 func (a *answer) add(how, from string, get func(string) *string) {

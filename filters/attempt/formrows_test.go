@@ -152,6 +152,17 @@ func TestKeyedElements(t *testing.T) {
 		"quantity[a]=1&quantity[b][]=1":    quantity + otherForm,
 		"sku=a":                            quantity + ": there is no line in it",
 	})
+	rd, err := formLines(t, "{form.quantity}", "@key", "@value")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const long = "malformed the body: a key is a number above 4294967294"
+	runParams(t, rd, map[string]paramCase{
+		"an index":      {mediaType: "multipart/form-data; boundary=b", body: multipartForm("quantity[4294967294]", "1", "quantity[a]", "2"), want: "4294967294×1 a×2"},
+		"no index":      {mediaType: "multipart/form-data; boundary=b", body: multipartForm("quantity[4294967295]", "1"), want: long},
+		"a long number": {mediaType: "multipart/form-data; boundary=b", body: multipartForm("quantity[a]", "1", "quantity[12345678901234567890123]", "2"), want: long},
+		"urlencoded":    {mediaType: formType, body: "quantity[1234567890123]=1&quantity[a]=2", want: "1234567890123×1 a×2"},
+	})
 	runForms(t, "{form.cart}", "@key", "qty", map[string]string{
 		"cart[42][qty]=2&cart[43][note]=x": "42×2 43×1",
 		"cart[42]=2":                       "malformed form.cart" + otherForm,

@@ -5,6 +5,7 @@ import (
 	"mime"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -112,7 +113,17 @@ func (ps *params) readMultipart(mediaType string, body []byte) (f fault) {
 	case what != "":
 		return fault{"the body", what}
 	}
+	if slices.ContainsFunc(ps.scratch.keys, isLongNumber) {
+		return fault{"the body", "a key is a number above 4294967294, which some servers round or lose: send it urlencoded"}
+	}
 	return ps.endRows()
+}
+
+// isLongNumber tells whether a key is a number that is no index of an array (ECMAScript, section 6.1.7).
+// multer makes an array of keys that are numbers, and loses what is no element when a name follows.
+func isLongNumber(key string) bool {
+	n, err := strconv.ParseUint(key, 10, 32)
+	return isDecimal(key) && (err != nil || n == 1<<32-1)
 }
 
 // boundaryOf reads the boundary: the one parameter of multipart/form-data.

@@ -28,7 +28,24 @@ function reading(how, from, got) {
   } else if (items !== undefined && items !== null) {
     r.lines = [['x:' + typeof items, null]];
   }
+  if (r.lines === undefined) r.lines = formLines(got);
   return r;
+}
+
+// formLines are the lines in arrays of a form, as programs walk them.
+function formLines(got) {
+  const { items, qty, skus, counts } = got;
+  if (items !== undefined) {
+    if (items === null || typeof items !== 'object') return [['x:' + typeof items, null]];
+    return Object.values(items).map((l) => (l && typeof l === 'object' ? [value(l.sku), value(l.count)] : ['x:' + typeof l, null]));
+  }
+  if (qty !== undefined) {
+    if (qty === null || typeof qty !== 'object') return [['x:' + typeof qty, null]];
+    return Object.entries(qty).map(([sku, n]) => [value(sku), value(n)]);
+  }
+  if (skus === undefined) return undefined;
+  const all = (list) => (list && typeof list === 'object' ? Object.values(list) : [list]);
+  return all(skus).map((sku, i) => [value(sku), counts === undefined ? null : value(all(counts)[i])]);
 }
 
 // merge copies as naive helpers do: it follows every name that it is given. What it would

@@ -38,7 +38,23 @@ function reading($how, $from, $got) {
             ? array_map(fn ($l) => [value($l['sku'] ?? null), value($l['count'] ?? null)], array_values($items))
             : [['x:' . gettype($items), null]];
     }
+    $r['lines'] ??= form_lines($got);
     return $r;
+}
+
+// form_lines are the lines in arrays of a form, as programs walk them.
+function form_lines($got) {
+    if (isset($got['items'])) {
+        if (!is_array($got['items'])) return [['x:' . gettype($got['items']), null]];
+        return array_map(fn ($l) => is_array($l) ? [value($l['sku'] ?? null), value($l['count'] ?? null)] : ['x:line', null], array_values($got['items']));
+    }
+    if (isset($got['qty'])) {
+        if (!is_array($got['qty'])) return [['x:' . gettype($got['qty']), null]];
+        return array_map(fn ($sku, $n) => [value($sku), value($n)], array_keys($got['qty']), array_values($got['qty']));
+    }
+    if (!isset($got['skus'])) return null;
+    $skus = (array)$got['skus'];
+    return array_map(fn ($sku, $i) => [value($sku), value(((array)($got['counts'] ?? []))[$i] ?? null)], array_values($skus), array_keys($skus));
 }
 
 $raw = file_get_contents('php://input');

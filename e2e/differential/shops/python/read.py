@@ -1,6 +1,7 @@
 """What the Python shops have in common: how a value is told to the harness."""
 import decimal
 import math
+import re
 import sqlite3
 import threading
 
@@ -56,7 +57,26 @@ def reading(how, source, got):
         r["lines"] = [[value(l.get("sku")), value(l.get("count"))] if isinstance(l, dict) else ["x:line", None] for l in items]
     elif items is not None:
         r["lines"] = [["x:" + type(items).__name__, None]]
+    r.setdefault("lines", form_lines(got))
     return r
+
+
+def form_lines(got):
+    """The lines in arrays of a form, which is a set of names for Python."""
+    rows, lists = {}, {}
+    for name in got:
+        if not isinstance(name, str):
+            continue
+        if m := re.fullmatch(r"items\[(\d+)\]\[(sku|count)\]", name, re.ASCII):
+            rows.setdefault(m[1], {})[m[2]] = got.get(name)
+        elif m := re.fullmatch(r"qty\[([^\[\]]+)\]", name):
+            rows[m[1]] = {"sku": m[1], "count": got.get(name)}
+        elif name in ("skus[]", "counts[]") and hasattr(got, "getlist"):
+            lists[name] = got.getlist(name)
+    if "skus[]" in lists:
+        counts = lists.get("counts[]", [])
+        return [[value(sku), value(counts[i] if i < len(counts) else None)] for i, sku in enumerate(lists["skus[]"])]
+    return [[value(row.get("sku")), value(row.get("count"))] for row in rows.values()] or None
 
 
 def merged(*parts):

@@ -37,7 +37,25 @@ module Shop
     elsif items
       r[:lines] = [["x:#{items.class}", nil]]
     end
+    r[:lines] ||= form_lines(got)
     r
+  end
+
+  # The lines in arrays of a form, as programs walk them.
+  def form_lines(got)
+    items, qty, skus = got['items'], got['qty'], got['skus']
+    if items
+      all = items.is_a?(Hash) ? items.values : items
+      return [["x:#{items.class}", nil]] unless all.is_a?(Array)
+      all.map { |l| l.is_a?(Hash) ? [value(l['sku']), value(l['count'])] : ["x:#{l.class}", nil] }
+    elsif qty
+      return [["x:#{qty.class}", nil]] unless qty.is_a?(Hash)
+      qty.map { |sku, n| [value(sku), value(n)] }
+    elsif skus
+      return [["x:#{skus.class}", nil]] unless skus.is_a?(Array)
+      counts = Array(got['counts'])
+      skus.each_with_index.map { |sku, i| [value(sku), value(counts[i])] }
+    end
   end
 
   def call(env)
