@@ -36,7 +36,7 @@ test-slow: test-needs
 	DRAW=$(DRAW) RAPID_SEED=$(SEED) scripts/test-slow $(PACKAGES)
 
 test-needs:
-	scripts/need redis-server postgres gcc node npm javac python3-cryptography curl nginx prometheus promtool script
+	scripts/need redis-server postgres mariadbd gcc node npm javac python3-cryptography curl nginx prometheus promtool script
 
 # The dashboard, and the example page of examples/challenge, in Chromium. Screenshots are in
 # bin/screens. The dashboard's sources must give what is committed.

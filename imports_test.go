@@ -60,8 +60,8 @@ var directions = []direction{
 	},
 	{
 		pkg:       "./...",
-		except:    []string{"./internal/test/chromium/...", "./internal/test/draw", "./internal/test/redistest/...", "./internal/test/model/...", "./internal/test/pgtest/...", "./internal/test/ledgertest/...", "./caddymodule/internal/sitetest/...", "./internal/test/stocktest/..."},
-		forbidden: []string{"./internal/test/chromium/...", "./internal/test/draw", "./caddymodule/internal/sitetest/...", "./internal/test/redistest/...", "./internal/test/model/...", "./internal/test/pgtest/...", "./internal/test/ledgertest/...", "./internal/test/stocktest/..."},
+		except:    []string{"./internal/test/chromium/...", "./internal/test/draw", "./internal/test/redistest/...", "./internal/test/model/...", "./internal/test/mariadbtest/...", "./internal/test/pgtest/...", "./internal/test/ledgertest/...", "./caddymodule/internal/sitetest/...", "./internal/test/stocktest/..."},
+		forbidden: []string{"./internal/test/chromium/...", "./internal/test/draw", "./caddymodule/internal/sitetest/...", "./internal/test/redistest/...", "./internal/test/model/...", "./internal/test/mariadbtest/...", "./internal/test/pgtest/...", "./internal/test/ledgertest/...", "./internal/test/stocktest/..."},
 		why:       "what tests need must not be compiled into what is shipped",
 	},
 	{
@@ -146,6 +146,7 @@ var arrows = map[string][]string{
 		"internal/edge", "internal/loop", "internal/sale", "internal/store/journal", "internal/store/record", "internal/store/reservation",
 		"internal/store/shard",
 	},
+	"internal/ledger/mysql":    {"internal/ledger", "internal/store/journal"},
 	"internal/ledger/postgres": {"internal/ledger", "internal/store/journal"},
 	"internal/ledger/sqlite":   {"internal/ledger", "internal/store/journal"},
 	"internal/ledger/movein":   {"internal/sale"},
@@ -204,6 +205,7 @@ var arrows = map[string][]string{
 		"internal/edge/risk", "internal/ledger", "internal/ledger/outbox", "internal/loop", "internal/sale", "internal/store/journal",
 		"internal/store/queue", "internal/store/shard", "token",
 	},
+	"caddymodule/ledgers/mysql":       {"caddymodule/app", "internal/ledger", "internal/ledger/mysql"},
 	"caddymodule/ledgers/postgres":    {"caddymodule/app", "internal/ledger", "internal/ledger/postgres"},
 	"caddymodule/ledgers/sqlite":      {"caddymodule/app", "internal/ledger", "internal/ledger/sqlite"},
 	"caddymodule/mirror":              {"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "internal/ledger/mirror"},
@@ -287,12 +289,12 @@ var arrows = map[string][]string{
 		"internal/sale", "internal/stampede", "internal/store/backup", "internal/store/record", "internal/store/reservation", "internal/store/shard", "lua",
 	},
 
-	"": {"caddymodule/command", "caddymodule/ledgers/postgres", "caddymodule/ledgers/sqlite", "caddymodule/mirror", "caddymodule/movein"},
+	"": {"caddymodule/command", "caddymodule/ledgers/mysql", "caddymodule/ledgers/postgres", "caddymodule/ledgers/sqlite", "caddymodule/mirror", "caddymodule/movein"},
 }
 
 // inMap reports whether a package is one of those that arrows names.
 func inMap(name string) bool {
-	for _, other := range []string{"bench", "cmd", "e2e", "examples", "internal/test/auditor", "internal/test/chaos", "internal/test/chromium", "internal/test/draw", "internal/test/ledgertest", "internal/test/model", "internal/test/pgtest", "internal/test/redistest",
+	for _, other := range []string{"bench", "cmd", "e2e", "examples", "internal/test/auditor", "internal/test/chaos", "internal/test/chromium", "internal/test/draw", "internal/test/ledgertest", "internal/test/mariadbtest", "internal/test/model", "internal/test/pgtest", "internal/test/redistest",
 		"internal/shop", "caddymodule/internal/sitetest", "internal/stampede", "internal/test/stocktest"} {
 		if name == other || strings.HasPrefix(name, other+"/") {
 			return false
@@ -337,7 +339,7 @@ func TestArrows(t *testing.T) {
 // what a build may leave out. No other package imports them, so nothing else would miss them.
 func TestTheRootBringsAll(t *testing.T) {
 	graph := importGraph(t)
-	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/operate/demo", "./caddymodule/fast", "./caddymodule/operate/operator", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/postgres", "./caddymodule/mirror", "./caddymodule/movein"} {
+	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/operate/demo", "./caddymodule/fast", "./caddymodule/operate/operator", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/mysql", "./caddymodule/ledgers/postgres", "./caddymodule/mirror", "./caddymodule/movein"} {
 		if shortest(graph, own, []string{pkg}) == nil {
 			t.Errorf("importing the root does not bring %s", pkg)
 		}

@@ -14,6 +14,7 @@ package stockgate
 // and of the others those that it uses.
 import (
 	_ "github.com/stockgate/stockgate/caddymodule/command"
+	_ "github.com/stockgate/stockgate/caddymodule/ledgers/mysql"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/postgres"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/sqlite"
 	_ "github.com/stockgate/stockgate/caddymodule/mirror"

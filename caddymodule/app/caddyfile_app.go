@@ -50,7 +50,7 @@ import (
 //			buyer      name|email
 //			email_tags kept|ignored
 //		}
-//		ledger sqlite <file> | postgres <dsn> | off
+//		ledger sqlite <file> | postgres <dsn> | mysql <dsn> | off
 //		journal {
 //			keep <duration>
 //			most <number>
@@ -84,7 +84,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"rate_redis": {Usage: "rate_redis <address...>", Read: readRedis(&a.RateRedis, "rate_redis")},
 		"key_prefix": {Usage: "key_prefix <prefix>", Read: directive.Text(&a.KeyPrefix)},
 		"token":      {Usage: "token { … }", Read: a.Token.readCaddyfile},
-		"ledger":     {Usage: "ledger sqlite <file> | postgres <dsn> | off", Read: a.readLedger},
+		"ledger":     {Usage: "ledger sqlite <file> | postgres <dsn> | mysql <dsn> | off", Read: a.readLedger},
 		"journal":    {Usage: "journal { … }", Read: a.Journal.readCaddyfile},
 		"outbox":     {Usage: "outbox <url> { … }", Read: a.readOutbox},
 		"mirror":     {Usage: "mirror <url> { … }", Read: a.readMirror},

@@ -11,6 +11,7 @@ import (
 
 	_ "github.com/stockgate/stockgate/caddymodule/command"
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
+	_ "github.com/stockgate/stockgate/caddymodule/ledgers/mysql"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/postgres"
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/sqlite"
 	_ "github.com/stockgate/stockgate/caddymodule/mirror"

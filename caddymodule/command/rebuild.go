@@ -99,7 +99,7 @@ func ledgerCommand() *cobra.Command {
 		Use: "schema <database>", Short: "Prints the statements that make the ledger's tables",
 		Long: `
 Prints the statements that make the ledger's tables, in the language of the
-database: sqlite or postgres. Stockgate runs them itself if its role may. If not, run
+database: sqlite, postgres or mysql. Stockgate runs them itself if its role may. If not, run
 them first with another role: Stockgate's then needs to select, insert, update and
 delete only.`,
 		Example: "  $ caddy stockgate ledger schema postgres | psql --single-transaction shop",

@@ -78,7 +78,7 @@ func openStock(dsn string) (*sql.DB, error) {
 	if len(kinds) == 0 {
 		return nil, errors.New("dsn: this Caddy was built without a database from which stock can be taken")
 	}
-	return nil, fmt.Errorf("dsn: it is the address of no database that this Caddy knows: there are %s, as in postgres://user:{env.PASSWORD}@host/database or sqlite:/path/to/file",
+	return nil, fmt.Errorf("dsn: it is the address of no database that this Caddy knows: there are %s, as in postgres://user:{env.PASSWORD}@host/database, mysql://user:{env.PASSWORD}@host/database or sqlite:/path/to/file",
 		strings.Join(slices.Sorted(maps.Keys(kinds)), " and "))
 }
 

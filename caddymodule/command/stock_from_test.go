@@ -8,9 +8,12 @@ import (
 	"strings"
 	"testing"
 
+	driver "github.com/go-sql-driver/mysql"
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/ledger/mysql"
+	"github.com/stockgate/stockgate/internal/test/mariadbtest"
 	"github.com/stockgate/stockgate/internal/test/pgtest"
 )
 
@@ -20,6 +23,8 @@ type shopDatabase struct {
 	t *testing.T
 	// dsn is how a sale file names it, secret what must not leave the command.
 	dsn, secret string
+	// many inserts ten thousand rows.
+	many string
 }
 
 func (d *shopDatabase) exec(statement string, args ...any) {
@@ -31,6 +36,8 @@ func (d *shopDatabase) exec(statement string, args ...any) {
 
 const campaign = "SELECT sku, units AS stock, region FROM campaign WHERE name = 'double11'"
 
+const manyRows = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) INSERT INTO campaign SELECT 'double11', 'sku-' || i, NULL, i FROM n"
+
 // shopDatabases runs a test with a shop's database of each kind.
 func shopDatabases(t *testing.T, test func(*testing.T, *shopDatabase)) {
 	t.Run("postgres", func(t *testing.T) {
@@ -41,7 +48,26 @@ func shopDatabases(t *testing.T, test func(*testing.T, *shopDatabase)) {
 		}
 		t.Cleanup(func() { db.Close() })
 		// the server takes any password
-		d := &shopDatabase{db, t, server.DSN() + " password='{env.SHOP_PASSWORD}'", "top secret"}
+		d := &shopDatabase{db, t, server.DSN() + " password='{env.SHOP_PASSWORD}'", "top secret", manyRows}
+		d.begin()
+		test(t, d)
+	})
+	t.Run("mysql", func(t *testing.T) {
+		server := mariadbtest.Start(t, "--sql-mode=", "--character-set-server=latin1")
+		address := server.Database()
+		server.Exec("GRANT ALL ON *.* TO shop IDENTIFIED BY 'top secret'")
+		config, err := mysql.Config(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		connector, err := driver.NewConnector(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := sql.OpenDB(connector)
+		t.Cleanup(func() { db.Close() })
+		d := &shopDatabase{db, t, strings.Replace(address, "root@", "shop:{env.SHOP_ESCAPED}@", 1), "top secret", "INSERT INTO campaign SELECT 'double11', CONCAT('sku-', seq), NULL, seq FROM seq_1_to_10000"}
+		t.Setenv("SHOP_ESCAPED", "top%20secret")
 		d.begin()
 		test(t, d)
 	})
@@ -52,7 +78,7 @@ func shopDatabases(t *testing.T, test func(*testing.T, *shopDatabase)) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { db.Close() })
-		d := &shopDatabase{db, t, "sqlite:{env.SHOP_FILE}", file}
+		d := &shopDatabase{db, t, "sqlite:{env.SHOP_FILE}", file, manyRows}
 		d.exec("PRAGMA journal_mode = WAL")
 		d.begin()
 		test(t, d)
@@ -150,7 +176,7 @@ func TestSaleApplyTakesManyRows(t *testing.T) {
 		app["redis"].(map[string]any)["timeout"] = "20s" // reading it back is bounded by a multiple of that
 		s := sitetest.Open(t, app)
 		d.exec("DELETE FROM campaign")
-		d.exec(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) INSERT INTO campaign SELECT 'double11', 'sku-' || i, NULL, i FROM n`)
+		d.exec(d.many)
 		// the sum of bigint is a numeric in PostgreSQL
 		file := fromFile(s, d.dsn, "SELECT sku, sum(units) AS stock, 1 AS min, 5 AS max FROM campaign GROUP BY sku", "")
 		s.Eventually("the sale is applied, and again", func() (string, bool) { // a command waits 15 s for the edge
@@ -170,7 +196,10 @@ func TestSaleApplySaysWhatIsWrongWithSQL(t *testing.T) {
 		_, app := sitetest.Redis(t)
 		s := sitetest.Open(t, app)
 		slow, sleeps := "SELECT pg_sleep(600)::text AS sku, 1 AS stock", true
-		if strings.HasPrefix(d.dsn, "sqlite:") {
+		switch {
+		case strings.HasPrefix(d.dsn, "mysql:"): // which may go on for a client that has left
+			slow, sleeps = "SELECT SLEEP(600) AS sku, 1 AS stock", false
+		case strings.HasPrefix(d.dsn, "sqlite:"):
 			slow, sleeps = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) AS sku, 1 AS stock FROM n", false
 		}
 		for name, test := range map[string]struct{ dsn, query, more, says string }{
@@ -188,8 +217,9 @@ func TestSaleApplySaysWhatIsWrongWithSQL(t *testing.T) {
 			"variable is empty": {"postgres://u:{env.NO_SUCH_VARIABLE}@127.0.0.1/x", campaign, "", "stock_from: dsn: {env.NO_SUCH_VARIABLE} is empty: set the variable"},
 			"no such file":      {"postgres://u:{file./no/such/file}@127.0.0.1/x", campaign, "", "stock_from: dsn: {file./no/such/file} is empty"},
 			"placeholder":       {"postgres://u:{top.secret}@127.0.0.1/x", campaign, "", "stock_from: dsn: it has a placeholder that is not known"},
-			"no address":        {"top secret", campaign, "", "stock_from: dsn: it is the address of no database that this Caddy knows: there are postgres and sqlite"},
-			"mysql":             {"mysql://top secret@h/x", campaign, "", "it is the address of no database"},
+			"no address":        {"top secret", campaign, "", "stock_from: dsn: it is the address of no database that this Caddy knows: there are mysql and postgres and sqlite"},
+			"another kind":      {"oracle://top secret@h/x", campaign, "", "it is the address of no database"},
+			"no URL of MySQL":   {"mysql://u:top secret@h:x:y/z", campaign, "", "stock_from: dsn: the address of the database cannot be read: write mysql://"},
 			"no URL":            {"postgres://u:top secret@h:x:y/z", campaign, "", "stock_from: dsn: the address cannot be read: write postgres://"},
 			"no server":         {"postgres://u:top%20secret@127.0.0.1:1/x", campaign, "", "stock_from: the shop's database does not answer: "},
 			"no database":       {"sqlite:///no/such.db", campaign, "", "stock_from: dsn: stat /no/such.db: no such file or directory"},

@@ -93,8 +93,8 @@ func (d *document) checkStockFrom(found *findings) {
 			found.add(given.line, "stock_from."+name, "goes with redis: give the address of the shop's Redis, or leave it out")
 		}
 	}
-	if need(found, f.val.dsn, f.line, "stock_from.dsn", "give the address of the shop's database, such as postgres://… or sqlite:/…") && f.val.dsn.val == "" {
-		found.add(f.val.dsn.line, "stock_from.dsn", "is empty: give the address of the shop's database, such as postgres://… or sqlite:/…")
+	if need(found, f.val.dsn, f.line, "stock_from.dsn", "give the address of the shop's database, such as postgres://…, mysql://… or sqlite:/…") && f.val.dsn.val == "" {
+		found.add(f.val.dsn.line, "stock_from.dsn", "is empty: give the address of the shop's database, such as postgres://…, mysql://… or sqlite:/…")
 	}
 	if need(found, f.val.query, f.line, "stock_from.query", "give a query with the columns sku and stock") && strings.TrimSpace(f.val.query.val) == "" {
 		found.add(f.val.query.line, "stock_from.query", "is empty: give a query with the columns sku and stock")

@@ -171,6 +171,7 @@ func (r *rowReader) number(v any, path string) field[int64] {
 	default:
 		digits = fmt.Sprintf("%v (%T)", v, v)
 	}
+	digits = withoutZeros(digits)
 	switch {
 	case len(digits) > 1 && digits[0] == '-' && onlyDigits(digits[1:]):
 		r.found.add(r.line, path, "must not be negative, got %s", quote(digits))
@@ -184,4 +185,12 @@ func (r *rowReader) number(v any, path string) field[int64] {
 		f.val, f.bad = n, false
 	}
 	return f
+}
+
+// withoutZeros is a decimal without the zeros behind its point: 3 of 3.0000, the form in which databases return decimals.
+func withoutZeros(digits string) string {
+	if whole, rest, ok := strings.Cut(digits, "."); ok && rest != "" && strings.Trim(rest, "0") == "" {
+		return whole
+	}
+	return digits
 }

@@ -155,7 +155,7 @@ func collectReport(ctx context.Context, a *app.App, d *edgeruntime.Runtime, id s
 func ledgerSays(ctx context.Context, a *app.App, id string, head journal.Head) (text string, agrees *bool) {
 	books, good := a.Ledger(), false
 	if books == nil {
-		return "No ledger is kept, so only Redis knows what was sold: add `ledger sqlite FILE` or `ledger postgres DSN`.", nil
+		return "No ledger is kept, so only Redis knows what was sold: add `ledger sqlite FILE`, `ledger postgres DSN` or `ledger mysql DSN`.", nil
 	}
 	at, err := books.Position(ctx, id)
 	switch {

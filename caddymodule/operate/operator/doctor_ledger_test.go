@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/test/mariadbtest"
 )
 
 // setLedger changes a row of the ledger as another process that has the lease for half an hour.
@@ -55,4 +56,15 @@ func TestLedgerSaysWhatItHas(t *testing.T) {
 		a := p.Admin("GET", "/stockgate/health", "").Body
 		return a, strings.Contains(a, gap)
 	})
+}
+
+// A database server that may lose what it has acknowledged is a warning: Redis forgets it on its word.
+func TestDoctorFindsLazyDatabase(t *testing.T) {
+	server := mariadbtest.Start(t)
+	p := sitetest.Admit(t, sitetest.WellRedis, "ledger mysql "+server.Database(), "", sitetest.GuardedGate)
+	p.Doctor().Finds()
+	server.Exec("SET GLOBAL innodb_flush_log_at_trx_commit = 2")
+	p.Doctor().Finds("warning ledger the database has innodb_flush_log_at_trx_commit=2")
+	server.Kill()
+	p.Doctor().Finds("error ledger the ledger does not answer")
 }

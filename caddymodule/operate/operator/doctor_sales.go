@@ -32,8 +32,16 @@ func (d *doctor) ledger() {
 	// what the drainer does too before a sale's first movement
 	if err := db.Migrate(ctx); err != nil {
 		d.Add(adminapi.LevelError, "ledger", "the ledger does not answer, or cannot be used: %v; selling goes on, and the journal grows in redis until it is back", err)
-	} else {
-		d.Add(adminapi.LevelOK, "ledger", "the ledger answers")
+		return
+	}
+	d.Add(adminapi.LevelOK, "ledger", "the ledger answers")
+	// a database whose sessions cannot ask for durable commits says what its server does
+	if server, ok := db.(interface {
+		Durable(context.Context) (why string, err error)
+	}); ok {
+		if why, err := server.Durable(ctx); err == nil && why != "" {
+			d.Add(adminapi.LevelWarning, "ledger", "%s", why)
+		}
 	}
 }
 
@@ -282,14 +290,14 @@ func (d *doctor) judgeJournal(b *reservation.SaleStock, head journal.Head) {
 	}
 	if !withLedger {
 		if b.Status == sale.Open {
-			d.Add(adminapi.LevelWarning, "ledger", "%s is open and no ledger is kept, so only redis knows what it has sold: add `ledger sqlite FILE` or `ledger postgres DSN`", b.ID)
+			d.Add(adminapi.LevelWarning, "ledger", "%s is open and no ledger is kept, so only redis knows what it has sold: add `ledger sqlite FILE`, `ledger postgres DSN` or `ledger mysql DSN`", b.ID)
 		}
 		return
 	}
 	ctx, cancel := d.call()
 	defer cancel()
 	if edges, err := ledger.Apart(ctx, d.runtime.Store.Journal(), b.ID); err == nil && edges != nil {
-		d.Add(adminapi.LevelError, "ledger", "these edges keep ledgers of their own of %s: %s; one may lack what the other has, and a rebuild from it would sell that again: give every edge the same ledger, `ledger postgres` on several machines",
+		d.Add(adminapi.LevelError, "ledger", "these edges keep ledgers of their own of %s: %s; one may lack what the other has, and a rebuild from it would sell that again: give every edge the same ledger, `ledger postgres` or `ledger mysql` on several machines",
 			b.ID, strings.Join(edges, ", "))
 	}
 	own, err := ledger.Standing(ctx, d.runtime.Store.Journal(), d.app.Ledger(), b.ID, head)

@@ -1,0 +1,19 @@
+package mysql
+
+import "context"
+
+// Exec runs a statement.
+func (l *Ledger) Exec(statement string) error {
+	_, err := l.db.ExecContext(context.Background(), statement)
+	return err
+}
+
+// Hold locks a sale as Append does; thaw ends the transaction.
+func (l *Ledger) Hold(sale string) (thaw func() error, err error) {
+	tx, err := l.db.Begin()
+	if err != nil {
+		return nil, err
+	}
+	_, _, err = lock(context.Background(), tx, sale)
+	return tx.Commit, err
+}
