@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -80,6 +82,10 @@ func FuzzRead(f *testing.F) {
 		}), carelessArray},
 		{mustReader(f, attempt.Spec{
 			Buyer: buyer,
+			Lines: &attempt.Lines{Array: values(f, "{form.items}")[0], SKU: "sku", Quantity: "count"},
+		}), carelessRows},
+		{mustReader(f, attempt.Spec{
+			Buyer: buyer,
 			Line: []attempt.LineSpec{{
 				SKU:      values(f, "{json.sku}", "{form.sku}", "{query.sku}"),
 				Quantity: values(f, "{json.quantity}", "{form.quantity}", "{query.quantity}"),
@@ -93,6 +99,7 @@ func FuzzRead(f *testing.F) {
 		for _, q := range []string{
 			"sku=a&quantity=2", "sku=a&SKU=b", "sku=a;quantity=2", "sku[]=a", "%73ku=a", "sku=a&sku=b", "a=%", "_method=PUT",
 			"+sku=a", "sku=a%00", "quantity=+1&sku=a", "&&sku=a&=b&", "sku", "sku==",
+			"items[0][sku]=a&items[0][count]=2&items[1][sku]=b", "items%5B0%5D%5Bsku%5D=a", "items[0][sku]=a&items[00][sku]=b", "items[][sku]=a",
 		} {
 			f.Add(uint8(i), "POST", q, formType, "")
 			f.Add(uint8(i), "POST", "", formType, q)
@@ -124,6 +131,9 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("the body changed: %q, %v", data, err)
 		}
 		lines, ok := reader.read(r, data)
+		for _, list := range [][]sale.Line{lines, a.Lines} { // a map of names has no order
+			slices.SortFunc(list, func(a, b sale.Line) int { return strings.Compare(a.SKU, b.SKU) })
+		}
 		if !ok || !slices.Equal(lines, a.Lines) {
 			t.Errorf("read %v; a careless reader reads %v, %v", a.Lines, lines, ok)
 		}
@@ -211,14 +221,12 @@ func carelessForm(r *http.Request, body []byte) ([]sale.Line, bool) {
 	if err != nil {
 		return nil, false
 	}
-	if m := strings.TrimSpace(strings.ToLower(r.Header.Get("Content-Type"))); strings.HasPrefix(m, formType) {
-		form, err := url.ParseQuery(string(body))
-		if err != nil {
-			return nil, false
-		}
-		for k, v := range form {
-			all[k] = append(all[k], v...)
-		}
+	form, ok := carelessFields(r, body)
+	if !ok {
+		return nil, false
+	}
+	for k, v := range form {
+		all[k] = append(all[k], v...)
 	}
 	m := map[string]any{}
 	for k, v := range all {
@@ -230,6 +238,67 @@ func carelessForm(r *http.Request, body []byte) ([]sale.Line, bool) {
 	}
 	l, ok := carelessLine(m["sku"], m["quantity"])
 	return []sale.Line{l}, ok
+}
+
+// carelessFields reads the fields of a form of either kind with the standard library.
+func carelessFields(r *http.Request, body []byte) (url.Values, bool) {
+	kind := strings.TrimSpace(strings.ToLower(r.Header.Get("Content-Type")))
+	switch {
+	case strings.HasPrefix(kind, formType):
+		form, err := url.ParseQuery(string(body))
+		return form, err == nil
+	case strings.HasPrefix(kind, "multipart/form-data"):
+		_, attrs, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+		if err != nil {
+			return nil, false
+		}
+		form, err := multipart.NewReader(bytes.NewReader(body), attrs["boundary"]).ReadForm(1 << 20)
+		if err != nil {
+			return nil, false
+		}
+		return form.Value, true
+	}
+	return nil, true
+}
+
+// carelessRows reads the lines of items[0][sku] by the names of the fields.
+func carelessRows(r *http.Request, body []byte) ([]sale.Line, bool) {
+	form, ok := carelessFields(r, body)
+	if !ok {
+		return nil, false
+	}
+	var rows []map[string]any
+	indexes := make(map[string]int)
+	for _, field := range []string{"sku", "count"} {
+		for name, values := range form {
+			index, begins := strings.CutPrefix(name, "items[")
+			index, ends := strings.CutSuffix(index, "]["+field+"]")
+			if !begins || !ends {
+				continue
+			}
+			if _, known := indexes[index]; !known {
+				indexes[index] = len(rows)
+				rows = append(rows, map[string]any{})
+			}
+			rows[indexes[index]][field] = values[0]
+		}
+	}
+	var lines []sale.Line
+	for _, row := range rows {
+		if row["count"] == "" || row["count"] == "0" {
+			continue
+		}
+		l, ok := carelessLine(row["sku"], row["count"])
+		if !ok {
+			return nil, false
+		}
+		if i := slices.IndexFunc(lines, func(o sale.Line) bool { return o.SKU == l.SKU }); i >= 0 {
+			lines[i].Quantity += l.Quantity
+			continue
+		}
+		lines = append(lines, l)
+	}
+	return lines, true
 }
 
 // carelessMerge reads from a JSON body what is there, and the rest from the

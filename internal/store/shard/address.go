@@ -76,7 +76,7 @@ func (o *Options) readAddresses(u *redis.UniversalOptions) error {
 		socket := isSocket(a)
 		switch {
 		case (socket || strings.Contains(a, "://")) && len(o.Addresses) > 1:
-			return errors.New("redis: give several addresses as host:port; a URL or a socket stands alone")
+			return errors.New("redis: give several addresses as host:port; a URL stands alone, and a socket too")
 		case socket:
 			return o.readSocket(u, a)
 		case strings.Contains(a, "://"):

@@ -51,7 +51,7 @@ func TestOptionsValidate(t *testing.T) {
 		"another scheme":        {options{Addresses: []string{"http://a:1"}}, "the URL cannot be read"},
 		"two passwords":         {options{Addresses: []string{"redis://:hunter2@redis"}, Password: "hunter2"}, "write it in one place"},
 		"two users":             {options{Addresses: []string{"redis://me@redis"}, Username: "you"}, "write it in one place"},
-		"a unix socket":         {options{Addresses: []string{"unix:///run/redis.sock"}}, "the URL cannot be read"},
+		"a unix socket":         {options{Addresses: []string{"unix://redis.sock"}}, "the URL cannot be read"},
 		"a cluster's database":  {options{Addresses: []string{"redis://a:1/2"}, Cluster: true}, "only database 0"},
 	}
 	for name, test := range tests {
