@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"time"
 
@@ -52,9 +51,9 @@ func Start(t testing.TB, settings ...string) *Server {
 
 // install makes the system's tables.
 func (s *Server) install() error {
-	bin, err := exec.LookPath("mariadb-install-db")
+	bin, err := program("mariadb-install-db")
 	if err != nil {
-		return errNotInstalled
+		return err
 	}
 	args, err := s.common()
 	if err != nil {
@@ -65,6 +64,17 @@ func (s *Server) install() error {
 		return fmt.Errorf("mariadb-install-db: %w\n%s", err, made)
 	}
 	return nil
+}
+
+// program finds one of MariaDB's programs, also where the PATH of an ordinary user does not lead.
+func program(name string) (string, error) {
+	if found, err := exec.LookPath(name); err == nil {
+		return found, nil
+	}
+	if found, err := exec.LookPath(filepath.Join("/usr/sbin", name)); err == nil {
+		return found, nil
+	}
+	return "", errNotInstalled
 }
 
 var errNotInstalled = errors.New("no mariadbd found; install MariaDB 10.5 or newer with: apt-get install -y mariadb-server (Debian, Ubuntu) or brew install mariadb (macOS)")
@@ -142,9 +152,9 @@ func (s *Server) Restart() {
 }
 
 func (s *Server) launch() error {
-	bin, err := exec.LookPath("mariadbd")
+	bin, err := program("mariadbd")
 	if err != nil {
-		return errNotInstalled
+		return err
 	}
 	args, err := s.common()
 	if err != nil {
@@ -158,7 +168,7 @@ func (s *Server) launch() error {
 	cmd := exec.Command(bin, append(append(args, "--socket="+s.path("sock"), "--pid-file="+s.path("pid"), "--skip-networking", "--innodb-buffer-pool-size=32M",
 		"--innodb-log-file-size=16M", "--innodb-flush-method=nosync"), s.settings...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
+	dieWithParent(cmd)
 	gone := make(chan struct{})
 	if err := spawn(cmd, gone); err != nil {
 		return err
