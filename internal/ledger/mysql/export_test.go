@@ -17,3 +17,6 @@ func (l *Ledger) Hold(sale string) (thaw func() error, err error) {
 	_, _, err = lock(context.Background(), tx, sale)
 	return tx.Commit, err
 }
+
+// OpenIdle is Open for a ledger whose connections the database ends when they do nothing for so many seconds.
+func OpenIdle(address, seconds string) (*Ledger, error) { return open(address, seconds) }

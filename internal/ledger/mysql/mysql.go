@@ -17,24 +17,27 @@ import (
 
 const (
 	// idleFor is the time, in s, after which the database ends a connection that does nothing. A drainer that
-	// hangs, or whose machine has left the network, would keep the sale locked for all others.
-	idleFor = "5"
+	// hangs, or whose machine has left the network, would keep the sale locked for all others. One that is slow
+	// must not lose its transaction.
+	idleFor = "30"
 	// keptFor is how long an idle connection is used again: less than the database keeps it.
 	keptFor = 2 * time.Second
-	// lockedFor is how long a statement waits for a lock, in s.
-	lockedFor = "10"
+	// lockedFor is how long a statement waits for a lock, in s: longer than a drainer that hangs has one.
+	lockedFor = "50"
 )
 
 // Ledger is a ledger in a database.
 type Ledger struct{ db *sql.DB }
 
 // Open prepares connections to a database, see [Config]. It does not dial.
-func Open(address string) (*Ledger, error) {
+func Open(address string) (*Ledger, error) { return open(address, idleFor) }
+
+func open(address, idle string) (*Ledger, error) {
 	c, err := Config(address)
 	if err != nil {
 		return nil, err
 	}
-	c.Params["wait_timeout"], c.Params["innodb_lock_wait_timeout"] = idleFor, lockedFor
+	c.Params["wait_timeout"], c.Params["innodb_lock_wait_timeout"] = idle, lockedFor
 	connector, err := mysql.NewConnector(c)
 	if err != nil { // its text may repeat the address
 		return nil, ErrAddress

@@ -141,7 +141,12 @@ func TestDatabaseIsCut(t *testing.T) {
 func TestDrainerFreezes(t *testing.T) {
 	server := mariadbtest.Start(t)
 	address := server.Database()
-	frozen, other := open(t, address), open(t, address)
+	other := open(t, address)
+	frozen, err := mysql.OpenIdle(address, "1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer frozen.Close()
 	if err := other.Migrate(ledgertest.Soon(t)); err != nil {
 		t.Fatal(err)
 	}
