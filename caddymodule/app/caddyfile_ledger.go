@@ -27,7 +27,7 @@ func (a *App) readLedger(d *caddyfile.Dispenser, usage string) error {
 	}
 	// The word may be an address with a password: the error does not repeat it.
 	if !slices.Contains(LedgerNames(), name) {
-		return d.Errf("there is no such ledger in this Caddy: write `%s`; it has %s", usage, strings.Join(LedgerNames(), " and "))
+		return d.Errf("there is no such ledger in this Caddy: write `%s`; it has %s", usage, strings.Join(LedgerNames(), ", "))
 	}
 	module, err := caddyfile.UnmarshalModule(d, LedgersNamespace+"."+name)
 	if err != nil {

@@ -47,7 +47,7 @@ func (t *RedisTLS) fill() (f shard.TLSFiles, err error) {
 	return f, nil
 }
 
-// readTLS reads the option tls. Its files are those of TLS with a rediss:// URL, too.
+// readTLS reads the option tls. The files also apply to a rediss:// URL.
 func (r *Redis) readTLS(d *caddyfile.Dispenser, usage string) error {
 	if err := directive.Flag(&r.TLS)(d, usage); err != nil {
 		return err

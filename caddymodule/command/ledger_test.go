@@ -15,7 +15,7 @@ func TestLedgerSchema(t *testing.T) {
 			t.Errorf("%s: %+v", database, r)
 		}
 	}
-	if r := sitetest.Run(t, "", "ledger", "schema", "oracle"); r.Status != 2 || !strings.Contains(r.Errors, "it has mysql and postgres and sqlite") {
+	if r := sitetest.Run(t, "", "ledger", "schema", "oracle"); r.Status != 2 || !strings.Contains(r.Errors, "it has mysql, postgres, sqlite") {
 		t.Errorf("oracle: %+v", r)
 	}
 }

@@ -99,9 +99,9 @@ func ledgerCommand() *cobra.Command {
 		Use: "schema <database>", Short: "Prints the statements that make the ledger's tables",
 		Long: `
 Prints the statements that make the ledger's tables, in the language of the
-database: sqlite, postgres or mysql. Stockgate runs them itself if its role may. If not, run
-them first with another role: Stockgate's then needs to select, insert, update and
-delete only.`,
+database: sqlite, postgres or mysql. Stockgate runs them itself if its role may. If
+not, run them first with another role: Stockgate's then needs to select, insert,
+update and delete only.`,
 		Example: "  $ caddy stockgate ledger schema postgres | psql --single-transaction shop",
 		RunE:    action(printSchema, "database"),
 	})
@@ -111,7 +111,7 @@ delete only.`,
 func printSchema(c *call) error {
 	info, err := caddy.GetModule(app.LedgersNamespace + "." + c.args[0])
 	if err != nil {
-		return usageError{fmt.Errorf("there is no ledger %q in this Caddy: it has %s", c.args[0], strings.Join(app.LedgerNames(), " and "))}
+		return usageError{fmt.Errorf("there is no ledger %q in this Caddy: it has %s", c.args[0], strings.Join(app.LedgerNames(), ", "))}
 	}
 	module, ok := info.New().(app.LedgerModule)
 	if !ok {

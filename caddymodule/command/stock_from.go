@@ -79,7 +79,7 @@ func openStock(dsn string) (*sql.DB, error) {
 		return nil, errors.New("dsn: this Caddy was built without a database from which stock can be taken")
 	}
 	return nil, fmt.Errorf("dsn: it is the address of no database that this Caddy knows: there are %s, as in postgres://user:{env.PASSWORD}@host/database, mysql://user:{env.PASSWORD}@host/database or sqlite:/path/to/file",
-		strings.Join(slices.Sorted(maps.Keys(kinds)), " and "))
+		strings.Join(slices.Sorted(maps.Keys(kinds)), ", "))
 }
 
 // queryStock runs a query in a transaction that only reads, and returns its rows, one

@@ -217,7 +217,7 @@ func TestSaleApplySaysWhatIsWrongWithSQL(t *testing.T) {
 			"variable is empty": {"postgres://u:{env.NO_SUCH_VARIABLE}@127.0.0.1/x", campaign, "", "stock_from: dsn: {env.NO_SUCH_VARIABLE} is empty: set the variable"},
 			"no such file":      {"postgres://u:{file./no/such/file}@127.0.0.1/x", campaign, "", "stock_from: dsn: {file./no/such/file} is empty"},
 			"placeholder":       {"postgres://u:{top.secret}@127.0.0.1/x", campaign, "", "stock_from: dsn: it has a placeholder that is not known"},
-			"no address":        {"top secret", campaign, "", "stock_from: dsn: it is the address of no database that this Caddy knows: there are mysql and postgres and sqlite"},
+			"no address":        {"top secret", campaign, "", "stock_from: dsn: it is the address of no database that this Caddy knows: there are mysql, postgres, sqlite"},
 			"another kind":      {"oracle://top secret@h/x", campaign, "", "it is the address of no database"},
 			"no URL of MySQL":   {"mysql://u:top secret@h:x:y/z", campaign, "", "stock_from: dsn: the address of the database cannot be read: write mysql://"},
 			"no URL":            {"postgres://u:top secret@h:x:y/z", campaign, "", "stock_from: dsn: the address cannot be read: write postgres://"},

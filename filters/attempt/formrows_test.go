@@ -237,6 +237,25 @@ func TestTopLevelArray(t *testing.T) {
 		"twice":      {mediaType: jsonType, body: `[{"sku":"a","sku":"b"}]`, want: "malformed json.sku: the name appears twice"},
 		"two arrays": {mediaType: jsonType, body: `[{"sku":"a"}][]`, want: "malformed the body: there is more after"},
 	})
+	cart, err := attempt.CompileArray("{lookup}")
+	if err != nil {
+		t.Fatal(err)
+	}
+	looked := mustReader(t, attempt.Spec{Buyer: values(t, "{header.X-User-Id}"), Lines: &attempt.Lines{Array: cart, SKU: "sku", Quantity: "n"}})
+	reading, refusal := looked.ReadRequest(request("POST", "/", "", ""), nil, attempt.Env{})
+	if refusal != nil {
+		t.Fatal(describe(refusal))
+	}
+	for document, want := range map[string]string{`[{"sku":"a","n":2}]`: "a×2", `[]`: "no_cart", `null`: "unavailable", `{"items":[]}`: "unavailable", `[{"sku":"a"}]`: "unavailable"} {
+		a, refusal, _ := reading.ReadCart([]byte(document))
+		got := describe(refusal)
+		if refusal == nil {
+			got = show(a.Lines)
+		}
+		if !strings.HasPrefix(got, want) {
+			t.Errorf("a cart that is %s: %s, want %s", document, got, want)
+		}
+	}
 	_, err = attempt.NewReader(attempt.Spec{Buyer: values(t, "{json.user}"), Lines: &attempt.Lines{Array: array, SKU: "sku"}})
 	if err == nil || !strings.Contains(err.Error(), "read by another value too") {
 		t.Errorf("a value beside it: %v", err)

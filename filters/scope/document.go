@@ -20,7 +20,8 @@ func (s *Scope) judgeDocument(document, operation string, variables map[string]a
 	if op == nil {
 		return unclear(CauseOperation)
 	}
-	field, at, why := s.find(doc, op, selected{set: op.SelectionSet, directed: len(op.Directives) > 0})
+	look := search{scope: s, doc: doc, op: op}
+	field, at, why := look.find(selected{set: op.SelectionSet, directed: len(op.Directives) > 0})
 	switch {
 	case why != "":
 		return unclear(why)
@@ -28,6 +29,14 @@ func (s *Scope) judgeDocument(document, operation string, variables map[string]a
 		return Judgement{}
 	}
 	return s.judgeField(field, at, op, variables)
+}
+
+// search looks for the field of an attempt in one operation.
+type search struct {
+	scope *Scope
+	doc   *ast.QueryDocument
+	op    *ast.OperationDefinition
+	read  int // selections, each as often as fragments and groups lead to it
 }
 
 // selected is what an operation selects at its root, or in a field.
@@ -39,8 +48,8 @@ type selected struct {
 
 // find finds the one field that makes an attempt, which must be alone: beside it, and beside the fields
 // that it is in. nil: there is none.
-func (s *Scope) find(doc *ast.QueryDocument, op *ast.OperationDefinition, in selected) (found *ast.Field, path []string, why Cause) {
-	level := levelOf{doc: doc}
+func (s *search) find(in selected) (found *ast.Field, path []string, why Cause) {
+	level := levelOf{search: s}
 	if why := level.add(in.set, in.directed, 0); why != "" {
 		return nil, nil, why
 	}
@@ -53,10 +62,10 @@ func (s *Scope) find(doc *ast.QueryDocument, op *ast.OperationDefinition, in sel
 		at := append(in.at[:len(in.at):len(in.at)], f.Name)
 		directed := level.directed[i] || len(f.Directives) > 0
 		field, fieldAt, why := f, at, Cause("")
-		switch named, leads := s.names(at, op.Operation); {
+		switch named, leads := s.scope.names(at, s.op.Operation); {
 		case named:
 		case leads:
-			field, fieldAt, why = s.find(doc, op, selected{f.SelectionSet, at, directed})
+			field, fieldAt, why = s.find(selected{f.SelectionSet, at, directed})
 		default:
 			continue
 		}
@@ -75,7 +84,7 @@ func (s *Scope) find(doc *ast.QueryDocument, op *ast.OperationDefinition, in sel
 	switch {
 	case found != nil && fields > 1:
 		return nil, nil, CauseFields
-	case found != nil && op.Operation == ast.Subscription:
+	case found != nil && s.op.Operation == ast.Subscription:
 		return nil, nil, CauseOperation
 	}
 	return found, path, ""
@@ -124,16 +133,20 @@ func chosen(doc *ast.QueryDocument, name string) *ast.OperationDefinition {
 
 // levelOf has the fields of a selection and of its fragments.
 type levelOf struct {
-	doc      *ast.QueryDocument
+	*search
 	fields   []*ast.Field
 	directed []bool // the field is in something that has a directive
 }
 
 func (r *levelOf) add(set ast.SelectionSet, directed bool, depth int) Cause {
-	if depth > maxFragment || len(r.fields) > maxTokens {
+	if depth > maxFragment {
 		return CauseSyntax
 	}
 	for _, selection := range set {
+		// fragments that name others twice, at each of several levels, would take minutes
+		if r.read++; r.read > maxTokens {
+			return CauseSyntax
+		}
 		var why Cause
 		switch at := selection.(type) {
 		case *ast.Field:

@@ -337,6 +337,18 @@ func TestFieldInGroups(t *testing.T) {
 			t.Errorf("%s: %v %s, want %v %s", name, got.Verdict, got.Cause, c.want, c.why)
 		}
 	}
+	// each fragment names the next one twice, at two levels: 2^24 fields
+	var wide strings.Builder
+	wide.WriteString("mutation { ...A0 }")
+	for i := range 12 {
+		fmt.Fprintf(&wide, " fragment A%d on M { ...A%d ...A%d } fragment B%d on S { ...B%d ...B%d }", i, i+1, i+1, i, i+1, i+1)
+	}
+	wide.WriteString(" fragment A12 on M { shop { ...B0 } } fragment B12 on S { cart { note order: note } }")
+	for _, document := range []string{wide.String(), strings.Replace(wide.String(), "cart { note order: note }", "... { order: __typename }", 1)} {
+		if got := judge(s, post(document, "")); got.Verdict != Unclear || got.Cause != CauseSyntax {
+			t.Errorf("fragments that multiply: %v %s", got.Verdict, got.Cause)
+		}
+	}
 	if got := judge(s, post(`mutation { checkout(token: "t") { complete(sku: "A1") } }`, "")); got.Value("sku") != "A1" || got.Value("token") != "" {
 		t.Errorf("the arguments are %q and %q", got.Value("sku"), got.Value("token"))
 	}

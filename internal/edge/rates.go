@@ -3,6 +3,7 @@ package edge
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"go.uber.org/zap"
 
@@ -22,8 +23,12 @@ func (e *Edge) CountsRates() error {
 	return nil
 }
 
-// watchRates asks the Redis that counts shared rates, also while no attempt comes.
+// watchRates asks the Redis that counts shared rates, also while no attempt comes. Where it is the one with the
+// stock, the edge does not sell without it.
 func (e *Edge) watchRates(ctx context.Context) {
+	if slices.Equal(e.rates.Shard().Options.Addresses, e.shard.Options.Addresses) {
+		return
+	}
 	loop.Every(ctx, e.checkEvery, nil, func() { e.askRates(ctx) })
 }
 

@@ -15,8 +15,8 @@ import (
 // OpensStock reports whether an address is one of MySQL or MariaDB.
 func (*MySQL) OpensStock(dsn string) bool { return mysql.IsAddress(dsn) }
 
-// OpenStock opens a shop's database. One that only reads is refused: it may be a replica that is behind,
-// and its stock be what was sold already.
+// OpenStock opens a shop's database. It refuses one that is read-only: a replica may be behind, and show
+// units that are already sold.
 func (*MySQL) OpenStock(dsn string) (*sql.DB, error) {
 	c, err := mysql.Config(dsn)
 	if err != nil {
@@ -45,7 +45,7 @@ func (p primary) Connect(ctx context.Context) (driver.Conn, error) {
 
 // writes returns an error unless a server is written to.
 func writes(ctx context.Context, c driver.Conn) error {
-	rows, err := c.(driver.QueryerContext).QueryContext(ctx, "SELECT @@global.read_only", nil)
+	rows, err := c.(driver.QueryerContext).QueryContext(ctx, "SELECT CONCAT(@@global.read_only) NOT IN ('0', 'OFF') OR @@global.innodb_read_only", nil)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func writes(ctx context.Context, c driver.Conn) error {
 		return err
 	}
 	if readOnly, err := driver.Bool.ConvertValue(value[0]); err != nil || readOnly != false {
-		return errors.New("it is read_only, so it may be a replica that is behind, whose stock is sold already: give the address of the primary")
+		return errors.New("it is read-only, so it may be a replica that is behind and shows units that are already sold: give the address of the primary")
 	}
 	return nil
 }

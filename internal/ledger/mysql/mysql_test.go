@@ -10,7 +10,6 @@ import (
 	"github.com/stockgate/stockgate/internal/ledger/mysql"
 	"github.com/stockgate/stockgate/internal/test/ledgertest"
 	"github.com/stockgate/stockgate/internal/test/mariadbtest"
-	"github.com/stockgate/stockgate/internal/test/redistest"
 	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
 
@@ -112,28 +111,10 @@ func TestDurable(t *testing.T) {
 	}
 }
 
-// MariaDB dies, twice. Selling continues and the failure is logged once. When the database is back, no movement is
-// missing or stored twice.
+// MariaDB dies, twice.
 func TestDatabaseIsCut(t *testing.T) {
 	server := mariadbtest.Start(t)
-	l := open(t, server.Database())
-	s := ledgertest.NewSeller(t, redistest.Start(t), 1000)
-	counts := ledgertest.NewCounts()
-	s.Drain(l, counts)
-	s.Sell(20)
-	s.UntilDrained(l)
-	for round := 1; round <= 2; round++ {
-		server.Kill()
-		s.Sell(50)
-		ledgertest.Eventually(t, "the failure is logged", func() bool { n, _ := counts.Logged("does not follow the sale"); return n == round })
-		s.Sell(10)
-		server.Restart()
-		s.UntilDrained(l)
-		ledgertest.Eventually(t, "the recovery is logged", func() bool { n, _ := counts.Logged("follows the sale again"); return n == round })
-	}
-	if counts.Failed("ledger") < 2 || counts.Failed("journal") != 0 {
-		t.Errorf("counted: %v", counts.Failures)
-	}
+	ledgertest.Cut(t, open(t, server.Database()), server)
 }
 
 // A drainer that freezes in the middle of a batch does not block its sale: the database ends its connection, and

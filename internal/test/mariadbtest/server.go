@@ -9,12 +9,13 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
+
+	"github.com/stockgate/stockgate/internal/test/spawn"
 )
 
 const (
@@ -29,7 +30,7 @@ type Server struct {
 	dir      string
 	settings []string
 	cmd      *exec.Cmd
-	gone     chan struct{} // closed when the process has ended
+	gone     <-chan error // closed when the process has ended
 }
 
 // Start makes a server and runs it. Settings are options of mariadbd, as "--sql-mode=". It is killed when the test
@@ -168,9 +169,8 @@ func (s *Server) launch() error {
 	cmd := exec.Command(bin, append(append(args, "--socket="+s.path("sock"), "--pid-file="+s.path("pid"), "--skip-networking", "--innodb-buffer-pool-size=32M",
 		"--innodb-log-file-size=16M", "--innodb-flush-method=nosync"), s.settings...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
-	dieWithParent(cmd)
-	gone := make(chan struct{})
-	if err := spawn(cmd, gone); err != nil {
+	gone, err := spawn.Start(cmd)
+	if err != nil {
 		return err
 	}
 	s.cmd, s.gone = cmd, gone
@@ -189,23 +189,6 @@ func (s *Server) launch() error {
 		}
 	}
 	return nil
-}
-
-// spawn starts cmd so that it dies with this process, and closes gone when it has ended.
-func spawn(cmd *exec.Cmd, gone chan struct{}) error {
-	started := make(chan error)
-	go func() {
-		// Linux ties the child's life to the thread that started it
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // how it ended is in its log
-			close(gone)
-		}
-	}()
-	return <-started
 }
 
 // log returns the end of the server's log.

@@ -10,11 +10,10 @@ import (
 	"syscall"
 )
 
-// run lets a command run as the account, and die with this process.
+// run lets a command run as the account.
 func (a *account) run(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if a.uid != 0 {
-		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: a.uid, Gid: a.gid}
+		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: a.uid, Gid: a.gid}}
 	}
 }
 

@@ -6,7 +6,6 @@ import (
 	"os/exec"
 	"os/user"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 )
@@ -64,22 +63,4 @@ func (a *account) own(dir string) error {
 		return nil
 	}
 	return os.Chown(dir, int(a.uid), int(a.gid))
-}
-
-// spawn starts cmd so that it dies with this process, and closes gone when it has
-// ended.
-func spawn(cmd *exec.Cmd, gone chan struct{}) error {
-	started := make(chan error)
-	go func() {
-		// Linux ties the child's life to the thread that started it.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			_ = cmd.Wait() // how it ended is in its log
-			close(gone)
-		}
-	}()
-	return <-started
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/stockgate/stockgate/internal/test/spawn"
 )
 
 const (
@@ -30,7 +32,7 @@ type Server struct {
 	port string // on which it listens; empty: on its unix socket only
 	user *account
 	cmd  *exec.Cmd
-	gone chan struct{} // closed when the process has ended
+	gone <-chan error // closed when the process has ended
 }
 
 // Start makes a cluster and runs it. Settings are added to those of the server, as
@@ -224,8 +226,8 @@ func (s *Server) launchOnce(deadline time.Time) error {
 	cmd := exec.Command(bin, "-D", s.data())
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
 	s.user.run(cmd)
-	gone := make(chan struct{})
-	if err := spawn(cmd, gone); err != nil {
+	gone, err := spawn.Start(cmd)
+	if err != nil {
 		return err
 	}
 	s.cmd, s.gone = cmd, gone

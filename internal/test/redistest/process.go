@@ -2,7 +2,8 @@ package redistest
 
 import (
 	"os/exec"
-	"runtime"
+
+	"github.com/stockgate/stockgate/internal/test/spawn"
 )
 
 // process is a child that is always waited for, so it never stays a zombie.
@@ -12,26 +13,17 @@ type process struct {
 	err  error         // how it ended; readable once done is closed
 }
 
-// spawn starts cmd so that it dies with this process, whatever kills it.
-func spawn(cmd *exec.Cmd) (*process, error) {
-	p := &process{cmd: cmd, done: make(chan struct{})}
-	dieWithParent(cmd)
-	started := make(chan error)
-	go func() {
-		// Linux ties the child's life to the thread that started it, so
-		// that thread stays until the child has gone.
-		runtime.LockOSThread()
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			p.err = cmd.Wait()
-			close(p.done)
-		}
-	}()
-	if err := <-started; err != nil {
+// start starts cmd so that it dies with this process, whatever kills it.
+func start(cmd *exec.Cmd) (*process, error) {
+	ended, err := spawn.Start(cmd)
+	if err != nil {
 		return nil, err
 	}
+	p := &process{cmd: cmd, done: make(chan struct{})}
+	go func() {
+		p.err = <-ended
+		close(p.done)
+	}()
 	return p, nil
 }
 

@@ -1,15 +1,6 @@
 package redistest
 
-import (
-	"os/exec"
-	"syscall"
-
-	"golang.org/x/sys/unix"
-)
-
-func dieWithParent(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-}
+import "golang.org/x/sys/unix"
 
 // awaitStopped returns when the kernel has stopped the process, or it ended.
 func (p *process) awaitStopped() error {

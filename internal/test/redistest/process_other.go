@@ -10,9 +10,6 @@ import (
 	"time"
 )
 
-// Only Linux can tie a child to its parent's life.
-func dieWithParent(*exec.Cmd) {}
-
 // awaitStopped returns when ps reports the process as stopped, or it ended.
 func (p *process) awaitStopped() error {
 	tick := time.NewTicker(pollEvery)

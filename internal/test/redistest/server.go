@@ -150,7 +150,7 @@ func (s *Server) launch() error {
 	}
 	cmd := exec.Command(bin, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
-	if s.proc, err = spawn(cmd); err != nil {
+	if s.proc, err = start(cmd); err != nil {
 		return err
 	}
 	if err := s.ready(); err != nil {

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package mariadbtest
+package spawn
 
 import "os/exec"
 
