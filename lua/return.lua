@@ -58,7 +58,9 @@ local function concerned(order, sku)
 end
 
 -- give_back_part gives back what returned units cost: a limit on units as many of
--- them, a limit on orders when nothing that it concerns is left
+-- them, a limit on orders when nothing that it concerns is left. A limit of a bundle concerns
+-- no cell: it is given back when nothing of the order is left, because a unit does not say of
+-- which bundle it was
 local function give_back_part(r, order, units, left)
   local words, taken = {}, {}
   for _, charge in ipairs(pairs_of(r[CHARGES])) do
@@ -68,7 +70,9 @@ local function give_back_part(r, order, units, left)
     local back = 0
     if count then
       local returned, remains = -(taken[field] or 0), 0
-      for _, cell in ipairs(concerned(order, sku)) do
+      local cells_of = concerned(order, sku)
+      if not cells_of[1] then count, cells_of = 'orders', order end
+      for _, cell in ipairs(cells_of) do
         returned = returned + (units[cell] or 0)
         remains = remains + left[cell]
       end

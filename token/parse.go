@@ -30,16 +30,17 @@ func parseClaims(raw []byte) (*Claims, error) {
 	c := new(Claims)
 	err := strictjson.Read(raw, func(r *strictjson.Reader) error {
 		return r.OpenObject(strictjson.Members{
-			"iss":   strictjson.Text(&c.Issuer),
-			"aud":   strictjson.Text(&c.Audience),
-			"sub":   strictjson.Text(&c.Subject),
-			"jti":   strictjson.Text(&c.ID),
-			"iat":   strictjson.Integer(&c.IssuedAt),
-			"exp":   strictjson.Integer(&c.ExpiresAt),
-			"ep":    strictjson.Integer(&c.Epoch),
-			"sale":  strictjson.Text(&c.Sale),
-			"ref":   strictjson.Text(&c.Ref),
-			"lines": c.parseLines,
+			"iss":     strictjson.Text(&c.Issuer),
+			"aud":     strictjson.Text(&c.Audience),
+			"sub":     strictjson.Text(&c.Subject),
+			"jti":     strictjson.Text(&c.ID),
+			"iat":     strictjson.Integer(&c.IssuedAt),
+			"exp":     strictjson.Integer(&c.ExpiresAt),
+			"ep":      strictjson.Integer(&c.Epoch),
+			"sale":    strictjson.Text(&c.Sale),
+			"ref":     strictjson.Text(&c.Ref),
+			"lines":   func(r *strictjson.Reader) error { return parseLines(r, &c.Lines) },
+			"bundles": c.parseBundles,
 		}, "iss", "aud", "sub", "jti", "iat", "exp", "ep", "sale", "lines")
 	})
 	if err != nil {
@@ -48,7 +49,19 @@ func parseClaims(raw []byte) (*Claims, error) {
 	return c, c.check()
 }
 
-func (c *Claims) parseLines(r *strictjson.Reader) error {
+func (c *Claims) parseBundles(r *strictjson.Reader) error {
+	return r.Array(func(int) error {
+		var b Bundle
+		err := r.OpenObject(strictjson.Members{
+			"sku":        strictjson.Text(&b.SKU),
+			"components": func(r *strictjson.Reader) error { return parseLines(r, &b.Components) },
+		}, "sku", "components")
+		c.Bundles = append(c.Bundles, b)
+		return err
+	})
+}
+
+func parseLines(r *strictjson.Reader, into *[]Line) error {
 	return r.Array(func(int) error {
 		var l Line
 		err := r.OpenObject(strictjson.Members{
@@ -56,7 +69,7 @@ func (c *Claims) parseLines(r *strictjson.Reader) error {
 			"qty":    strictjson.Integer(&l.Quantity),
 			"region": strictjson.Text(&l.Region),
 		}, "sku", "qty")
-		c.Lines = append(c.Lines, l)
+		*into = append(*into, l)
 		return err
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"sync"
 	"unicode/utf8"
@@ -71,7 +72,7 @@ func (s *Signer) Sign(c Claims) (string, error) {
 // Fits reports whether the token of these claims stays within [MaxSize], whatever ID,
 // times and Epoch they will have. It can be called before the stock is held.
 func (s *Signer) Fits(c Claims) bool {
-	if s.size(s.mostClaims(&c)) <= MaxSize {
+	if len(c.Bundles) == 0 && s.size(s.mostClaims(&c)) <= MaxSize {
 		return true
 	}
 	c.ID, c.IssuedAt, c.ExpiresAt, c.Epoch = anyID, lastSecond, lastSecond, math.MaxInt64
@@ -119,8 +120,26 @@ func (s *Signer) appendClaims(b []byte, c *Claims) []byte {
 	if c.Ref != "" {
 		b = appendString(append(b, `,"ref":`...), c.Ref)
 	}
-	b = append(b, `,"lines":[`...)
-	for i, l := range c.Lines {
+	b = appendLines(append(b, `,"lines":`...), c.Lines)
+	for i, bundle := range c.Bundles {
+		if i == 0 {
+			b = append(b, `,"bundles":[`...)
+		} else {
+			b = append(b, ',')
+		}
+		b = appendString(append(b, `{"sku":`...), bundle.SKU)
+		b = appendLines(append(b, `,"components":`...), bundle.Components)
+		b = append(b, '}')
+	}
+	if len(c.Bundles) > 0 {
+		b = append(b, ']')
+	}
+	return append(b, '}')
+}
+
+func appendLines(b []byte, lines []Line) []byte {
+	b = append(b, '[')
+	for i, l := range lines {
 		if i > 0 {
 			b = append(b, ',')
 		}
@@ -131,7 +150,7 @@ func (s *Signer) appendClaims(b []byte, c *Claims) []byte {
 		}
 		b = append(b, '}')
 	}
-	return append(b, "]}"...)
+	return append(b, ']')
 }
 
 // appendString appends s as a JSON string. Nearly every claim is plain ASCII.
@@ -173,12 +192,42 @@ func (c *Claims) check() error {
 	if len(c.Lines) == 0 {
 		return errors.New("no lines")
 	}
-	for i, l := range c.Lines {
+	if err := checkLines(c.Lines); err != nil {
+		return err
+	}
+	return c.checkBundles()
+}
+
+func checkLines(lines []Line) error {
+	for i, l := range lines {
 		if l.SKU == "" || !utf8.ValidString(l.SKU) || !utf8.ValidString(l.Region) {
 			return fmt.Errorf("line %d has no SKU, or one that is not UTF-8", i+1)
 		}
 		if l.Quantity < 1 || l.Quantity > MaxUnits {
 			return fmt.Errorf("line %d has quantity %d", i+1, l.Quantity)
+		}
+	}
+	return nil
+}
+
+// checkBundles checks that each bundle is that of one line, and no other bundle has its SKU.
+func (c *Claims) checkBundles() error {
+	for i, b := range c.Bundles {
+		if len(b.Components) == 0 {
+			return fmt.Errorf("bundle %d has no components", i+1)
+		}
+		if err := checkLines(b.Components); err != nil {
+			return fmt.Errorf("bundle %d: %w", i+1, err)
+		}
+		lines := 0
+		for _, l := range c.Lines {
+			if l.SKU == b.SKU {
+				lines++
+			}
+		}
+		again := slices.ContainsFunc(c.Bundles[:i], func(other Bundle) bool { return other.SKU == b.SKU })
+		if lines != 1 || again {
+			return fmt.Errorf("bundle %d is not that of one line", i+1)
 		}
 	}
 	return nil

@@ -58,10 +58,16 @@ type Claims struct {
 	Sale string `json:"sale"`
 	// Ref is the shop's own name of the order or cart; empty: none was given.
 	Ref string `json:"ref,omitempty"`
-	// Lines is what is held. A line without a region holds an item whose stock
-	// is not split by region.
+	// Lines is what is held, as the buyer ordered it. A line without a region holds an item
+	// whose stock is not split by region.
 	Lines []Line `json:"lines"`
+	// Bundles has the components of each line that names a bundle; nil: no line does.
+	Bundles []Bundle `json:"bundles,omitempty"`
 }
+
+// Held returns the units that are held of each stock cell: Lines, with the components of bundles in
+// the place of these.
+func (c *Claims) Held() []Line { return Held(c.Lines, c.Bundles) }
 
 // FromRequest returns the token that a request carries, unchecked: pass it to
 // [Verifier.Verify]. It fails with [ErrMissing] or [ErrRepeated].

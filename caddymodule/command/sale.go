@@ -210,10 +210,23 @@ func showSale(c *call) error {
 	if len(b.Items) > 1 {
 		t.row("all", "", decimal(sum.Stock), decimal(sum.Available), decimal(sum.Held), decimal(sum.InDoubt), decimal(sum.Confirmed))
 	}
-	if err := t.print(); err != nil || len(b.Shadow) == 0 {
+	if err := cmp.Or(t.print(), showBundles(c, &b)); err != nil || len(b.Shadow) == 0 {
 		return err
 	}
 	return showShadow(c, &b)
+}
+
+// showBundles prints how many of each bundle there are in the stock of its components.
+func showBundles(c *call, shown *adminapi.SaleShown) error {
+	if len(shown.Bundles) == 0 {
+		return nil
+	}
+	c.printf("\n")
+	t := c.table("BUNDLE", "REGION", "OF", "STOCK FOR", "AVAILABLE FOR")
+	for _, b := range shown.Bundles {
+		t.row(b.SKU, b.Region, b.Of(), decimal(b.Stock), decimal(b.Available))
+	}
+	return t.print()
 }
 
 // showShadow prints what the shop sold while a gate was in shadow.

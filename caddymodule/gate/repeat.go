@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -121,8 +122,11 @@ func linesIn(s *sale.Sale, a *sale.Attempt) []sale.Line {
 		if !ok || len(item.Regions) == 0 {
 			lines[i].Region = ""
 		}
+		if ok && item.IsBundle() {
+			lines[i].Region = cmp.Or(l.Region, a.Region)
+		}
 	}
-	return lines
+	return s.Unbundle(lines)
 }
 
 // judgeBound decides on an attempt whose key, ref or lines already have a reservation: a

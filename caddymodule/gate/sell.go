@@ -245,18 +245,23 @@ func (p *purchase) answer() (t takeoff, answered bool) {
 // outgrowsToken refuses an order whose token would be too large, before its stock is held. A remembered cart
 // may have become smaller since: it is read again first.
 func (j *Judge) outgrowsToken(_ *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
-	if !p.remembered && !j.app.Signer().Fits(token.Claims{Subject: p.attempt.Buyer, Sale: p.saleID(), Ref: p.attempt.Ref, Lines: p.lines}) {
+	if !p.remembered && !j.app.Signer().Fits(p.tokenOf(p.lines)) {
 		no = refuseTooLong
 	}
 	return no, false
 }
 
+// tokenOf returns the claims of an attempt that holds lines, without what Redis says of the hold.
+func (p *purchase) tokenOf(held []sale.Line) token.Claims {
+	lines, bundles := p.listing.Sale.Ordered(p.attempt, held)
+	return token.Claims{Subject: p.attempt.Buyer, Sale: p.saleID(), Ref: p.attempt.Ref, Lines: lines, Bundles: bundles}
+}
+
 // sign makes the token of a hold.
 func (g *Gate) sign(p *purchase, hold *reservation.Hold) (string, error) {
-	return g.app.Signer().Sign(token.Claims{
-		Subject: p.attempt.Buyer, ID: hold.ID, IssuedAt: hold.Created.Unix(), ExpiresAt: hold.Exp.Unix(),
-		Epoch: hold.Epoch, Sale: hold.Sale, Ref: p.attempt.Ref, Lines: hold.Lines,
-	})
+	c := p.tokenOf(hold.Lines)
+	c.ID, c.IssuedAt, c.ExpiresAt, c.Epoch, c.Sale = hold.ID, hold.Created.Unix(), hold.Exp.Unix(), hold.Epoch, hold.Sale
+	return g.app.Signer().Sign(c)
 }
 
 // timeToForward returns how long the shop may take for a hold that was requested at that
@@ -329,7 +334,8 @@ func singleKey(p *purchase) string {
 		b.WriteString(key)
 		return b.String()
 	}
-	for _, l := range p.lines {
+	lines, _ := p.listing.Sale.Ordered(p.attempt, p.lines)
+	for _, l := range lines {
 		b.WriteByte(0)
 		b.WriteString(l.Cell())
 		b.WriteByte(0)

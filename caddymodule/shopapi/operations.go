@@ -107,7 +107,7 @@ func (c *apiCall) confirm() (any, error) {
 	}
 	return c.resolve(func() (record.State, error) {
 		return c.runtime.ConfirmWith(c.ctx, &reservation.Evidence{
-			Sale: claims.Sale, ID: claims.ID, Buyer: claims.Subject, Epoch: claims.Epoch, Ref: claims.Ref, Lines: claims.Lines,
+			Sale: claims.Sale, ID: claims.ID, Buyer: claims.Subject, Epoch: claims.Epoch, Ref: claims.Ref, Lines: claims.Held(), Ordered: claims.Lines,
 			Created: time.Unix(claims.IssuedAt, 0), Exp: time.Unix(claims.ExpiresAt, 0),
 		}, c.because())
 	})

@@ -4,6 +4,7 @@ import (
 	"math"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/overviewcache"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/record"
 )
 
 // itemPath reads /sales/{id}/items/{sku}; a SKU may hold any character, percent-encoded.
@@ -52,12 +54,9 @@ func (s *Status) serveItem(w http.ResponseWriter, r *http.Request, d *edgeruntim
 	if !ok {
 		return unknownItem(w)
 	}
-	cells := item.Cells()
-	if region := r.URL.Query().Get("region"); region != "" && len(item.Regions) > 0 {
-		if _, ok := item.Regions[region]; !ok {
-			return unknownItem(w)
-		}
-		cells = []string{sale.Cell(sku, region)}
+	offers, ok := offersIn(listing.Sale, item, r.URL.Query().Get("region"))
+	if !ok {
+		return unknownItem(w)
 	}
 
 	now := listing.Now()
@@ -68,7 +67,7 @@ func (s *Status) serveItem(w http.ResponseWriter, r *http.Request, d *edgeruntim
 		if err != nil {
 			return s.unavailable(w, err)
 		}
-		if state = stockState(item, cells, overview); state == "" {
+		if state = stockState(item, offers, overview); state == "" {
 			cache.Again(saleID) // the item is newer than the overview
 			return s.unavailable(w, overviewcache.ErrOld)
 		}
@@ -90,25 +89,42 @@ func closedState(verdict *sale.Refusal) string {
 	return "ended"
 }
 
+// offersIn returns an item's offers, or the one in a region; false: it has none there.
+func offersIn(s *sale.Sale, item *sale.Item, region string) ([]sale.Offer, bool) {
+	all := s.Offers(item)
+	if region != "" && all[0].Region != "" {
+		all = slices.DeleteFunc(all, func(o sale.Offer) bool { return o.Region != region })
+	}
+	return all, len(all) > 0
+}
+
 // stockStates are the states of a cell, the best first.
 var stockStates = []string{"on_sale", "low", "all_held", "sold_out"}
 
-// stockState returns the best state of an item's cells; empty: the overview has none of them.
-func stockState(item *sale.Item, cells []string, s *overviewcache.Cached) string {
+// stockState returns the best state of an item's offers; empty: the overview has none of them.
+func stockState(item *sale.Item, offers []sale.Offer, s *overviewcache.Cached) string {
 	least, _ := item.Bounds()
 	best := len(stockStates)
-	for _, cell := range cells {
-		c, ok := s.Cells[cell]
-		if !ok {
+	for i := range offers {
+		known := true
+		of := func(units func(c record.Cell) int64) int64 {
+			return offers[i].Of(func(cell string) int64 {
+				c, ok := s.Cells[cell]
+				known = known && ok
+				return units(c)
+			})
+		}
+		available := of(func(c record.Cell) int64 { return c.Available })
+		if !known {
 			continue
 		}
 		state := 0
 		switch {
-		case c.Available+c.Held+c.InDoubt < least:
+		case of(func(c record.Cell) int64 { return c.Available + c.Held + c.InDoubt }) < least:
 			state = 3
-		case c.Available < least:
+		case available < least:
 			state = 2
-		case c.Available*10 < c.Stock:
+		case available*10 < of(func(c record.Cell) int64 { return c.Stock }):
 			state = 1
 		}
 		best = min(best, state)

@@ -69,7 +69,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 		ID: id, Sale: l.Sale.ID, Version: l.Version, Buyer: who.buyer(),
 		Lines: lines, Charges: charged, Unpaid: unpaid,
 		HoldFor: o.HoldFor, Margin: o.Margin, Mode: o.Mode,
-		Binding: reservation.BindingOf(secret, a, lines, o.KeyTTL), Ref: a.Ref, RefShared: a.RefShared, Gate: o.Gate,
+		Binding: bindingOf(secret, l, a, lines, o.KeyTTL), Ref: a.Ref, RefShared: a.RefShared, Gate: o.Gate,
 		View: l.view(), Queue: o.Queue,
 	}
 	mayRecall := o.Recall && a.Key == "" && a.Ref == ""
@@ -114,7 +114,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 				return reservation.Hold{}, refusal, nil
 			}
 			claim.Version, claim.Lines, claim.Charges, claim.View = l.Version, lines, charged, l.view()
-			claim.Binding = reservation.BindingOf(secret, a, lines, o.KeyTTL)
+			claim.Binding = bindingOf(secret, l, a, lines, o.KeyTTL)
 			if mayRecall && !sent {
 				claim.Recall = e.recall(l, lines, &recalled)
 			}

@@ -25,10 +25,11 @@ func charges(l *Listing, who *person, lines []sale.Line, now time.Time) (out []r
 		return nil, nil, nil
 	}
 	out = make([]reservation.Charge, 0, len(s.Limits))
+	bundles := s.BundlesIn(who.attempt)
 	var full *sale.Refusal // returned last: a missing identity comes first
 	for i := range s.Limits {
 		limit := &s.Limits[i]
-		amount := cost(limit, lines)
+		amount := cost(limit, lines, bundles)
 		if amount == 0 {
 			continue // the limit is about another item
 		}
@@ -70,11 +71,17 @@ func missing(kind string) *sale.Refusal {
 	return &sale.Refusal{Reason: sale.Malformed, Detail: "identity " + kind + " is missing"}
 }
 
-// cost returns what the lines count towards a limit; 0: the limit does not concern them.
-func cost(limit *sale.Limit, lines []sale.Line) (amount int64) {
+// cost returns what an order counts towards a limit; 0: the limit does not concern it. lines have the
+// components of its bundles: these count only where the limit is narrowed to one of them.
+func cost(limit *sale.Limit, lines, bundles []sale.Line) (amount int64) {
 	for _, line := range lines {
 		if limit.SKU == "" || limit.SKU == line.SKU {
 			amount += line.Quantity
+		}
+	}
+	for _, bundle := range bundles {
+		if limit.SKU == bundle.SKU {
+			amount += bundle.Quantity
 		}
 	}
 	if amount > 0 && limit.Count == "orders" {

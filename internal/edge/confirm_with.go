@@ -30,7 +30,8 @@ func (e *Edge) ConfirmWith(ctx context.Context, ev *reservation.Evidence, cause 
 	}
 	hashed := *ev
 	hashed.Buyer = secret.Identity("buyer", ev.Buyer)
-	hashed.Charges = chargesOfSold(l, secret, &sale.Attempt{Buyer: ev.Buyer}, ev.Lines, nil, ev.Created)
+	ordered := &sale.Attempt{Buyer: ev.Buyer, Lines: ev.Ordered}
+	hashed.Charges = chargesOfSold(l, secret, ordered, sold{lines: ev.Lines, bundles: l.Sale.BundlesIn(ordered)}, ev.Created)
 	return e.Store.Recreate(ctx, &hashed, cause)
 }
 
@@ -65,10 +66,11 @@ func (e *Edge) MoveIn(ctx context.Context, id string, list []Before, cause strin
 		if b.Kind == "buyer" {
 			who.attempt.Buyer = b.Value
 		}
-		p := reservation.Purchase{ID: reservation.MovedInID(secret.Identity("moved", id+"\x00"+b.Name)), Buyer: who.buyer(), Lines: b.Lines}
+		p := reservation.Purchase{ID: reservation.MovedInID(secret.Identity("moved", id+"\x00"+b.Name)), Buyer: who.buyer(), Lines: current.Sale.Unbundle(b.Lines)}
+		bundles := current.Sale.BundlesIn(&sale.Attempt{Lines: b.Lines})
 		for j := range current.Sale.Limits {
 			limit := &current.Sale.Limits[j]
-			amount := cost(limit, b.Lines)
+			amount := cost(limit, p.Lines, bundles)
 			if amount > 0 && limit.Count == "orders" {
 				amount = b.Orders
 			}
@@ -93,7 +95,7 @@ type SoldUnits map[string]int64
 // ConfirmOrderEventually is ConfirmEventually where the shop says what it sold: in the same step
 // what was held beyond it goes back on sale, and what was sold beyond the hold is reserved too,
 // or is unbacked if its units are gone.
-func (e *Edge) ConfirmOrderEventually(ctx context.Context, hold *reservation.Hold, a *sale.Attempt, cause string, sold SoldUnits) (record.State, error) {
+func (e *Edge) ConfirmOrderEventually(ctx context.Context, hold *reservation.Hold, a *sale.Attempt, cause string, units SoldUnits) (record.State, error) {
 	o := outcome{sale: hold.Sale, id: hold.ID, kind: outcomeConfirm, source: reservation.SourceAnswer, cause: cause}
 	l, listed := e.Catalogue().Sale(hold.Sale)
 	secret := e.secret.Load()
@@ -102,15 +104,15 @@ func (e *Edge) ConfirmOrderEventually(ctx context.Context, hold *reservation.Hol
 			zap.String("sale", hold.Sale), zap.String("reservation", hold.ID))
 		return e.settled(ctx, o)
 	}
-	lines, unknown := soldLines(l.Sale, hold, a.Region, sold)
+	lines, unknown := soldLines(l.Sale, hold, a.Region, units)
 	for _, name := range unknown {
 		if len(e.Catalogue().Listing(name)) > 0 {
 			e.log.Error("the shop sold an item of another sale with this order, and it was not reserved: check the order, its cart was changed after it was looked up",
-				zap.String("sale", hold.Sale), zap.String("reservation", hold.ID), zap.String("item", name), zap.Int64("units", sold[name]))
+				zap.String("sale", hold.Sale), zap.String("reservation", hold.ID), zap.String("item", name), zap.Int64("units", units[name]))
 		}
 	}
 	more := beyond(lines, hold.Lines)
-	o.order = &reservation.ShopOrder{Lines: lines, Charges: chargesOfSold(l, secret, a, more, beyond(lines, more), hold.Created)}
+	o.order = &reservation.ShopOrder{Lines: lines, Charges: chargesOfSold(l, secret, a, moreSold(l.Sale, a, units, lines, more), hold.Created)}
 	return e.settled(ctx, o)
 }
 
@@ -125,8 +127,11 @@ func soldLines(s *sale.Sale, hold *reservation.Hold, region string, sold SoldUni
 			unknown = append(unknown, name)
 			continue
 		}
-		if left[item.SKU] += sold[name]; len(item.Regions) > 0 {
-			regions[item.SKU] = region
+		line := sale.Line{SKU: item.SKU, Quantity: sold[name], Region: region}
+		for _, l := range s.Unbundle([]sale.Line{line}) {
+			if left[l.SKU] += l.Quantity; item.IsBundle() || len(item.Regions) > 0 {
+				regions[l.SKU] = l.Region
+			}
 		}
 	}
 	for _, l := range hold.Lines {
@@ -163,17 +168,36 @@ func beyond(lines, held []sale.Line) (more []sale.Line) {
 	return more
 }
 
-// chargesOfSold returns what lines that were sold cost of the limits that count one of the
+// sold is what an order has that its buyer was not charged for.
+type sold struct {
+	lines, bundles []sale.Line
+	// paid are its other lines, bundles too.
+	paid []sale.Line
+}
+
+// moreSold is what the shop has sold beyond what an attempt reserved. lines are all that it sold, more
+// are those beyond it.
+func moreSold(s *sale.Sale, a *sale.Attempt, units SoldUnits, lines, more []sale.Line) sold {
+	reserved := s.BundlesIn(a)
+	named := new(sale.Attempt)
+	for name, n := range units {
+		named.Lines = append(named.Lines, sale.Line{SKU: name, Quantity: n})
+	}
+	bundles := s.BundlesIn(named)
+	return sold{lines: more, bundles: beyond(bundles, reserved), paid: append(beyond(lines, more), reserved...)}
+}
+
+// chargesOfSold returns what was sold costs of the limits that count one of the
 // buyer's identities, in the windows of their time that are not over. A limit on orders that has
 // counted the order, for other lines of it that are paid, does not count it again.
-func chargesOfSold(l *Listing, secret *identity.Secret, a *sale.Attempt, lines, paid []sale.Line, created time.Time) []reservation.Charge {
+func chargesOfSold(l *Listing, secret *identity.Secret, a *sale.Attempt, order sold, created time.Time) []reservation.Charge {
 	s := l.Sale
 	who := person{secret: secret, attempt: a}
 	var out []reservation.Charge
 	for i := range s.Limits {
 		limit := &s.Limits[i]
-		amount := cost(limit, lines)
-		if amount == 0 || limit.Every == "order" || limit.Count == "orders" && cost(limit, paid) > 0 {
+		amount := cost(limit, order.lines, order.bundles)
+		if amount == 0 || limit.Every == "order" || limit.Count == "orders" && cost(limit, order.paid, nil) > 0 {
 			continue
 		}
 		counter := s.Counter(i, created)

@@ -32,7 +32,7 @@ func (e *Edge) DryRun(parent context.Context, l *Listing, a *sale.Attempt, lines
 		inScript, no, err := e.Store.DryRun(ctx, &reservation.ReserveRequest{
 			Sale: l.Sale.ID, Version: l.Version, Buyer: who.buyer(), Lines: lines, Charges: charged,
 			HoldFor: t.HoldFor, Margin: t.Margin, Mode: t.Mode,
-			Binding: reservation.BindingOf(secret, a, lines, t.KeyTTL), Ref: a.Ref, RefShared: a.RefShared,
+			Binding: bindingOf(secret, l, a, lines, t.KeyTTL), Ref: a.Ref, RefShared: a.RefShared,
 		}, asked)
 		if shadowed == nil {
 			shadowed = inScript

@@ -5,13 +5,21 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/combine"
+	"github.com/stockgate/stockgate/internal/store/identity"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/lua"
 )
+
+// bindingOf is reservation.BindingOf of the lines as they were ordered: a bundle is not the same as its components.
+func bindingOf(secret *identity.Secret, l *Listing, a *sale.Attempt, lines []sale.Line, ttl time.Duration) reservation.Binding {
+	ordered, _ := l.Sale.Ordered(a, lines)
+	return reservation.BindingOf(secret, a, ordered, ttl)
+}
 
 // Lookup returns the reservation to which the attempt's key or ref belongs; nil: there is
 // none. It reserves nothing. lines must be those of the attempt as the sale resolved them.
@@ -20,7 +28,7 @@ func (e *Edge) Lookup(ctx context.Context, l *Listing, a *sale.Attempt, lines []
 	if secret == nil {
 		return nil, shard.ErrStarting
 	}
-	b := reservation.BindingOf(secret, a, lines, 0)
+	b := bindingOf(secret, l, a, lines, 0)
 	words := make([]string, 0, 2*len(lines))
 	for _, line := range lines {
 		words = append(words, line.Cell(), strconv.FormatInt(line.Quantity, 10))

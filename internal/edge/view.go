@@ -48,7 +48,7 @@ func newFollowed(l *Listing, now func() time.Duration, epoch string, seq int64, 
 	n := int32(0)
 	for i := range l.Sale.Items {
 		item := &l.Sale.Items[i]
-		if len(item.Regions) == 0 {
+		if len(item.Regions) == 0 && !item.IsBundle() {
 			f.alone[i] = n
 			n++
 			continue

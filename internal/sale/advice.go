@@ -24,8 +24,51 @@ func (s *Sale) Advice(now time.Time) []string {
 			break
 		}
 	}
+	all = append(all, s.adviceOnLimits()...)
 	if !now.Before(s.EndsAt) {
 		all = append(all, fmt.Sprintf("ends_at %s is in the past: the sale sells nothing, open or not", written(s.EndsAt)))
 	}
 	return all
+}
+
+// adviceOnLimits names items that no limit lets anyone buy, and bundles that a limit counts in a way that
+// its author may not mean.
+func (s *Sale) adviceOnLimits() (all []string) {
+	for i := range s.Items {
+		for j := range s.Limits {
+			if text := adviceOnLimit(&s.Items[i], &s.Limits[j]); text != "" {
+				all = append(all, text)
+			}
+		}
+	}
+	return all
+}
+
+func adviceOnLimit(item *Item, l *Limit) string {
+	one := item.counts(l)
+	least, _ := item.Bounds()
+	switch {
+	case l.Count != "units" || l.Shadow:
+	case one*least > l.Max:
+		return fmt.Sprintf("the item %s cannot be bought: an order of it counts at least %d units, and the limit of %s is %d", item.SKU, one*least, l.String(), l.Max)
+	case l.SKU == "" && one > 1:
+		return fmt.Sprintf("the limit of %s counts %s as %d units, those of its components; to count bundles, narrow a limit with sku: %s", l.String(), item.SKU, one, item.SKU)
+	}
+	return ""
+}
+
+// counts says how many units of a limit one of the item counts.
+func (i *Item) counts(l *Limit) (units int64) {
+	if !i.IsBundle() || l.SKU == i.SKU {
+		if l.SKU == "" || l.SKU == i.SKU {
+			return 1
+		}
+		return 0
+	}
+	for _, c := range i.Components {
+		if l.SKU == "" || l.SKU == c.SKU {
+			units += c.Units
+		}
+	}
+	return units
 }

@@ -116,6 +116,9 @@ func (d *document) checkItems(found *findings) {
 		}
 		ids += len(e.ids.val)
 		d.checkIDs(found, i, names)
+		if e.components.set && !e.stock.set && !e.regions.set {
+			continue // its components are checked when all names are known
+		}
 		if d.stockFrom.set && !d.stockFrom.val.filled && !e.stock.set && !e.regions.set {
 			continue // a row may have it
 		}
@@ -130,6 +133,11 @@ func (d *document) checkItems(found *findings) {
 			}
 			cells[cell] = i
 		})
+	}
+	for i := range items {
+		if !items[i].bad && items[i].components.set {
+			d.checkBundle(found, i, names)
+		}
 	}
 	tooMany(found, d.items.line, "the ids of all items", ids, MaxItems)
 	if len(cells) > MaxItems {
@@ -174,13 +182,15 @@ func (e *itemEntry) nameKind(name string) string {
 // checkStock checks what the item loads and calls claim for every stock cell of it.
 func (e *itemEntry) checkStock(found *findings, path string, claim func(region string, line int, field string)) {
 	switch {
+	case e.components.set:
+		found.add(e.components.line, path+".components", "cannot stand beside stock or regions: a bundle has the stock of its components")
 	case e.stock.set && e.regions.set:
 		found.add(e.regions.line, path+".regions", "cannot stand beside stock: give one of them")
 	case e.stock.set:
 		checkRange(found, e.stock, path+".stock", 0, MaxUnits)
 		claim("", e.stock.line, path+".stock")
 	case !e.regions.set:
-		found.add(e.line, path, "needs stock (a number of units) or regions (units by region)")
+		found.add(e.line, path, "needs stock (a number of units), regions (units by region) or components (what a bundle is made of)")
 	case !e.regions.bad && len(e.regions.val) == 0:
 		found.add(e.regions.line, path+".regions", "must have at least one region")
 	default:

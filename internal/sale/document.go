@@ -51,6 +51,8 @@ type itemEntry struct {
 	stock    field[int64]
 	regions  field[[]regionEntry]
 	min, max field[int64]
+
+	components field[[]componentEntry]
 }
 
 type regionEntry struct {
@@ -88,7 +90,8 @@ func describe(s *Sale) *document {
 			min: ifSet(item.Min, item.Min != 0),
 			max: ifSet(item.Max, item.Max != 0),
 			// An item without stock and regions loads nothing.
-			stock: ifSet(item.Stock, item.Stock != 0 || len(item.Regions) == 0),
+			stock:      ifSet(item.Stock, item.Stock != 0 || len(item.Regions) == 0 && !item.IsBundle()),
+			components: describeComponents(item.Components),
 		}
 		for _, id := range item.IDs {
 			e.ids.set = true
@@ -146,7 +149,8 @@ func (d *document) build() *Sale {
 	}
 	s.index = &index{first: &s.Items[0], places: skus.New(names), items: len(s.Items)}
 	for i, e := range d.items.val {
-		item := Item{SKU: e.sku.val, Stock: e.stock.val, Min: e.min.val, Max: e.max.val}
+		item := Item{SKU: e.sku.val, Stock: e.stock.val, Min: e.min.val, Max: e.max.val, Components: e.buildComponents()}
+		s.index.bundles = s.index.bundles || item.IsBundle()
 		item.Min, item.Max = item.Bounds()
 		for _, id := range e.ids.val {
 			item.IDs = append(item.IDs, id.val)

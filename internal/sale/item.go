@@ -14,7 +14,9 @@ type index struct {
 	first  *Item
 	places *skus.Index
 	items  int
-	limits limitIndex
+	// bundles: at least one item is a bundle.
+	bundles bool
+	limits  limitIndex
 }
 
 // Item finds an item by its SKU or one of its ids; false: the sale does not list it.
@@ -81,7 +83,7 @@ func (s *Sale) Lines() map[string]Line {
 	lines := make(map[string]Line, len(s.Items))
 	for i := range s.Items {
 		item := &s.Items[i]
-		if len(item.Regions) == 0 {
+		if len(item.Regions) == 0 && !item.IsBundle() {
 			lines[item.SKU] = Line{SKU: item.SKU}
 		}
 		for region := range item.Regions {
@@ -116,6 +118,9 @@ func (s *Sale) missing() Missing {
 	return s.Missing
 }
 
+// most is the default of Max.
+func (i *Item) most() int64 { return MaxQuantity / max(1, mostUnits(i.Components)) }
+
 // Bounds returns the units that one order may take, with the defaults filled in.
 func (i *Item) Bounds() (least, most int64) {
 	least, most = i.Min, i.Max
@@ -123,12 +128,12 @@ func (i *Item) Bounds() (least, most int64) {
 		least = 1
 	}
 	if most == 0 {
-		most = MaxQuantity
+		most = i.most()
 	}
 	return least, most
 }
 
-// Cells names the stock cells of the item, sorted: its SKU, or one per region.
+// Cells names the stock cells of the item, sorted: its SKU, or one per region; a bundle has none.
 func (i *Item) Cells() []string {
 	cells := make([]string, 0, max(1, len(i.Regions)))
 	i.load(func(cell string, _ int64) { cells = append(cells, cell) })
@@ -137,6 +142,9 @@ func (i *Item) Cells() []string {
 }
 
 func (i *Item) load(each func(cell string, units int64)) {
+	if i.IsBundle() {
+		return
+	}
 	if len(i.Regions) == 0 {
 		each(i.SKU, i.Stock)
 		return
@@ -151,21 +159,23 @@ func (i Item) Equal(other Item) bool {
 	least, most := i.Bounds()
 	otherLeast, otherMost := other.Bounds()
 	return i.SKU == other.SKU && slices.Equal(i.IDs, other.IDs) && i.Stock == other.Stock && maps.Equal(i.Regions, other.Regions) &&
+		slices.Equal(i.Components, other.Components) &&
 		least == otherLeast && most == otherMost
 }
 
 // MarshalJSON writes the item in its canonical form: stock even if it is 0, or
-// else the regions sorted by name, and both bounds.
+// else the regions sorted by name or the components, and both bounds.
 func (i Item) MarshalJSON() ([]byte, error) {
 	form := struct {
-		SKU     string           `json:"sku"`
-		IDs     []string         `json:"ids,omitempty"`
-		Stock   *int64           `json:"stock,omitempty"`
-		Regions map[string]int64 `json:"regions,omitempty"`
-		Min     int64            `json:"min"`
-		Max     int64            `json:"max"`
-	}{SKU: i.SKU, IDs: i.IDs, Stock: &i.Stock, Regions: i.Regions}
-	if len(i.Regions) > 0 && i.Stock == 0 {
+		SKU        string           `json:"sku"`
+		IDs        []string         `json:"ids,omitempty"`
+		Stock      *int64           `json:"stock,omitempty"`
+		Regions    map[string]int64 `json:"regions,omitempty"`
+		Components []Component      `json:"components,omitempty"`
+		Min        int64            `json:"min"`
+		Max        int64            `json:"max"`
+	}{SKU: i.SKU, IDs: i.IDs, Stock: &i.Stock, Regions: i.Regions, Components: i.Components}
+	if (len(i.Regions) > 0 || i.IsBundle()) && i.Stock == 0 {
 		form.Stock = nil
 	}
 	form.Min, form.Max = i.Bounds()

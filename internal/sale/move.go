@@ -35,6 +35,8 @@ type MoveFrom struct {
 	// SKUs without regions, with the units that the file loads; 0 for those of Counted.
 	Counted []string
 	Listed  map[string]int64
+	// Bundles are the components of each SKU that is a bundle.
+	Bundles map[string][]Component
 	Stock   *StockKeys  // nil: the file has the stock
 	Bought  *BoughtKeys // nil: nothing is known of what was bought
 }
@@ -232,7 +234,7 @@ func checkAbsent(found *findings, f field[string], path string) {
 
 // move asks for the keys, and puts the units among the items.
 func (d *document) move(found *findings, ask func(MoveFrom) (*MovedStock, error)) error {
-	from := MoveFrom{Sale: d.id.val, Listed: make(map[string]int64, len(d.items.val))}
+	from := MoveFrom{Sale: d.id.val, Listed: make(map[string]int64, len(d.items.val)), Bundles: make(map[string][]Component)}
 	s, b := &d.stockFrom.val, &d.boughtFrom.val
 	line := d.boughtFrom.line
 	if s.redis.set {
@@ -256,6 +258,9 @@ func (d *document) move(found *findings, ask func(MoveFrom) (*MovedStock, error)
 		switch {
 		case e.regions.set:
 			continue
+		case e.components.set:
+			from.Bundles[e.sku.val] = e.buildComponents()
+			continue
 		case !e.stock.set && from.Stock != nil:
 			from.Counted = append(from.Counted, e.sku.val)
 		}
@@ -274,7 +279,7 @@ func (d *document) move(found *findings, ask func(MoveFrom) (*MovedStock, error)
 	}
 	d.stockFrom.val.filled = true
 	for i := range d.items.val {
-		if e := &d.items.val[i]; e.sku.set && !e.stock.set && !e.regions.set && from.Stock != nil {
+		if e := &d.items.val[i]; e.sku.set && !e.stock.set && !e.regions.set && !e.components.set && from.Stock != nil {
 			e.stock = field[int64]{val: moved.Stock[e.sku.val], line: line, set: true}
 		}
 	}

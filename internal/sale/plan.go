@@ -210,6 +210,7 @@ func (p *planner) addItem(item *Item) {
 
 func (p *planner) compareItem(was, will *Item) {
 	switch {
+	case was.IsBundle() || will.IsBundle():
 	case (len(was.Regions) == 0) != (len(will.Regions) == 0):
 		p.note("item %s: %s → %s", will.SKU, was.loaded(), will.loaded())
 	case len(will.Regions) == 0:
@@ -220,6 +221,7 @@ func (p *planner) compareItem(was, will *Item) {
 		p.noteRegions(was, will)
 	}
 	p.compareCells(was, will)
+	p.compareComponents(was, will)
 	if !slices.Equal(was.IDs, will.IDs) {
 		p.note("item %s: ids %s → %s", will.SKU, listedIDs(was.IDs), listedIDs(will.IDs))
 	}
@@ -231,6 +233,18 @@ func (p *planner) compareItem(was, will *Item) {
 	}
 	if wasMost != most {
 		p.note("item %s: max %d → %d", will.SKU, wasMost, most)
+	}
+}
+
+// compareComponents compares what a bundle is made of. Once orders may name it, it stays: reservations
+// have units of its components, and the shop's orders are compared with them by what it is made of.
+func (p *planner) compareComponents(was, will *Item) {
+	if slices.Equal(was.Components, will.Components) {
+		return
+	}
+	p.note("item %s: %s → %s", will.SKU, was.loaded(), will.loaded())
+	if p.counts() {
+		p.refuse("item %s: stays %s once the sale has been opened, because its orders are compared with their reservations by that: sell the other one under a SKU of its own", will.SKU, was.loaded())
 	}
 }
 

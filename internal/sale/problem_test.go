@@ -117,7 +117,7 @@ func TestParseNamesFieldAndLine(t *testing.T) {
 		"ids that are no list":  {head + "items:\n  - {sku: a, ids: b, stock: 1}\n", "line 5: items[0].ids: must be a list, not \"b\""},
 		"same sku":              {head + "items:\n  - {sku: 020, stock: 1}\n  - {sku: b, stock: 1}\n  - {sku: \"020\", stock: 1}\n", "line 7: items[2].sku: is already the sku of items[0]"},
 		"same cell":             {head + "items:\n  - {sku: a@b, stock: 1}\n  - sku: a\n    regions:\n      c: 1\n      b: 1\n", `line 9: items[1].regions.b: its stock would be called "a@b", as that of items[0]: rename one of them`},
-		"no stock":              {head + "items:\n  - {sku: b, stock: 1}\n  - {sku: a}\n", "line 6: items[1]: needs stock (a number of units) or regions (units by region)"},
+		"no stock":              {head + "items:\n  - {sku: b, stock: 1}\n  - {sku: a}\n", "line 6: items[1]: needs stock (a number of units), regions (units by region) or components (what a bundle is made of)"},
 		"both":                  {head + "items:\n  - sku: a\n    stock: 1\n    regions: {b: 1}\n", "line 7: items[0].regions: cannot stand beside stock: give one of them"},
 		"no regions":            {head + "items:\n  - {sku: a, regions: {}}\n", "line 5: items[0].regions: must have at least one region"},
 		"regions number":        {head + "items:\n  - {sku: a, regions: 5}\n", `line 5: items[0].regions: must be a mapping (name: value), not "5"`},
@@ -202,7 +202,7 @@ func TestParseNamesFieldAndLine(t *testing.T) {
 				`line 4: items[0].stock: must be a whole number in plain digits such as 1000, not "1.5"` + "\n" +
 				"line 4: items[0].max: must be at least min (3), not 2\n" +
 				"line 5: items[1].sku: is already the sku of items[0]\n" +
-				"line 5: items[1]: needs stock (a number of units) or regions (units by region)\n" +
+				"line 5: items[1]: needs stock (a number of units), regions (units by region) or components (what a bundle is made of)\n" +
 				`line 7: limits[0].per: "person" is unknown: use buyer, phone, email, address, device or ip`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ type reader struct{ findings }
 
 var (
 	saleFields      = []string{"id", "starts_at", "ends_at", "timezone", "items", "stock_from", "bought_from", "limits", "missing", "unpaid", "max_hold", "moved_in"}
-	itemFields      = []string{"sku", "ids", "stock", "regions", "min", "max"}
+	itemFields      = []string{"sku", "ids", "stock", "regions", "components", "min", "max"}
 	limitFields     = []string{"per", "every", "max", "count", "sku", "shadow"}
 	stockFromFields = []string{"dsn", "query", "timeout", "redis", "key", "total", "ordered", "left", "absent"}
 )
@@ -84,6 +84,8 @@ func (r *reader) item(n *yaml.Node, path string) itemEntry {
 			e.stock = r.number(v, path)
 		case "regions":
 			e.regions = r.regions(v, path)
+		case "components":
+			e.components = list(r, v, path, MaxComponents, r.component)
 		case "min":
 			e.min = r.number(v, path)
 		case "max":

@@ -81,7 +81,11 @@ type Item struct {
 	Stock int64 `json:"stock,omitempty" yaml:"stock,omitempty"`
 	// Regions isolates stock by region: a region never sells another's units.
 	Regions map[string]int64 `json:"regions,omitempty" yaml:"regions,omitempty"`
-	// Min and Max are the units that one order may take. Default: 1 and 10,000.
+	// Components makes the item a bundle: an order of one takes their units, all or none. A bundle has
+	// no stock of its own. Default: none.
+	Components []Component `json:"components,omitempty" yaml:"components,omitempty"`
+	// Min and Max are the units that one order may take under the item's own names. Default: 1 and 10,000, of a
+	// bundle as many as take 10,000 units of a component.
 	Min int64 `json:"min,omitempty" yaml:"min,omitempty"`
 	Max int64 `json:"max,omitempty" yaml:"max,omitempty"`
 }

@@ -166,7 +166,7 @@ func (d *document) take(found *findings, rows []itemEntry) {
 		item.take(found, paths[row.sku.val], row)
 	}
 	for i := range d.items.val {
-		if e := &d.items.val[i]; !e.stock.set && !e.regions.set {
+		if e := &d.items.val[i]; !e.stock.set && !e.regions.set && !e.components.set {
 			found.add(e.line, d.itemPath(i), "needs stock, and no row of stock_from has the sku %s", quote(e.sku.val))
 		}
 	}
@@ -179,6 +179,7 @@ func (e *itemEntry) take(found *findings, path string, row *itemEntry) {
 			found.add(line, path+"."+name, "is also given by row %d of stock_from: leave it out here, or leave the row or the column out of the query", row.row)
 		}
 	}
+	twice(e.components.set, e.components.line, "components")
 	twice(e.stock.set, e.stock.line, "stock")
 	twice(e.regions.set, e.regions.line, "regions")
 	twice(e.min.set && row.min.set, e.min.line, "min")

@@ -16,6 +16,8 @@ var (
 
 	refuseNoLines  = &Refusal{Reason: Malformed, Detail: "the order has no lines"}
 	refuseManyLine = &Refusal{Reason: Malformed, Detail: fmt.Sprintf("the order has more than %d lines", MaxLines)}
+
+	refuseManyCells = &Refusal{Reason: Malformed, Detail: fmt.Sprintf("the order takes units of more than %d items, with the components of its bundles", MaxLines)}
 )
 
 // RefusalAt returns why the sale does not sell at that moment; nil: it sells. The reasons are
@@ -64,11 +66,12 @@ func secondsUntil(d time.Duration) int64 {
 
 // Resolve checks an attempt's lines against the items and returns the lines to reserve:
 // equal lines summed, in the order of their first appearance, with a region only where
-// the item has regions. A line without a region uses the attempt's. It changes nothing
-// in the attempt.
+// the item has regions, and the components of a bundle in its place. A line without a
+// region uses the attempt's. It changes nothing in the attempt.
 //
 // The refusals are unknown_item and unknown_region, in the order of the lines,
-// then quantity: an item's Min and Max bound its units in the whole order. A refusal names
+// then quantity: an item's Min and Max bound its units in the whole order; those in bundles
+// do not count. A refusal names
 // the SKU as the client wrote it, and costs one small allocation whatever the size of the
 // attempt. It may be shared: copy it before you change it. The lines may be the attempt's
 // own.
@@ -89,6 +92,8 @@ func (s *Sale) Resolve(a *Attempt) ([]Line, *Refusal) {
 	switch {
 	case r != nil:
 		return nil, r
+	case item.IsBundle():
+		return s.take(nil, item, a.Lines[0].Quantity, region), nil
 	case a.Lines[0].Region != region || a.Lines[0].SKU != item.SKU:
 		return []Line{{SKU: item.SKU, Quantity: a.Lines[0].Quantity, Region: region}}, nil
 	}
@@ -110,7 +115,11 @@ func (s *Sale) resolveAll(a *Attempt) ([]Line, *Refusal) {
 			return nil, r
 		}
 	}
-	return sum(items[:], a.Lines, regions[:]), nil
+	lines := s.sum(items[:], a.Lines, regions[:])
+	if len(lines) > MaxLines {
+		return nil, refuseManyCells
+	}
+	return lines, nil
 }
 
 // resolve finds the item of a line, and its region where it has regions.
@@ -119,14 +128,14 @@ func (s *Sale) resolve(a *Attempt, line *Line) (item *Item, region string, r *Re
 	if !ok {
 		return nil, "", &Refusal{Reason: UnknownItem, SKU: line.SKU}
 	}
-	if len(item.Regions) == 0 {
+	if len(item.Regions) == 0 && !item.IsBundle() {
 		return item, "", nil
 	}
 	region = line.Region
 	if region == "" {
 		region = a.Region
 	}
-	if _, ok := item.Regions[region]; !ok {
+	if !s.isIn(item, region) {
 		return nil, "", &Refusal{Reason: UnknownRegion, SKU: line.SKU}
 	}
 	return item, region, nil
@@ -161,17 +170,14 @@ func checkQuantity(items []*Item, lines []Line, from int) *Refusal {
 	return nil
 }
 
-func sum(items []*Item, lines []Line, regions []string) []Line {
+func (s *Sale) sum(items []*Item, lines []Line, regions []string) []Line {
 	summed := make([]Line, 0, len(lines))
-next:
 	for i, line := range lines {
-		for j := range summed {
-			if summed[j].SKU == items[i].SKU && summed[j].Region == regions[i] {
-				summed[j].Quantity += line.Quantity
-				continue next
-			}
+		if items[i].IsBundle() {
+			summed = s.take(summed, items[i], line.Quantity, regions[i])
+		} else {
+			summed = addLine(summed, Line{SKU: items[i].SKU, Quantity: line.Quantity, Region: regions[i]})
 		}
-		summed = append(summed, Line{SKU: items[i].SKU, Quantity: line.Quantity, Region: regions[i]})
 	}
 	return summed
 }

@@ -19,6 +19,9 @@ func (l Limit) String() string {
 
 // loaded says what the item loads, for a message.
 func (i *Item) loaded() string {
+	if i.IsBundle() {
+		return componentsText(i.Components)
+	}
 	if len(i.Regions) == 0 {
 		return fmt.Sprintf("stock %d", i.Stock)
 	}
@@ -36,7 +39,7 @@ func (i *Item) bounds() string {
 	if least != 1 {
 		s += fmt.Sprintf(", min %d", least)
 	}
-	if most != MaxQuantity {
+	if most != i.most() {
 		s += fmt.Sprintf(", max %d", most)
 	}
 	return s

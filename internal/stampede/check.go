@@ -188,11 +188,28 @@ func (o *oracle) cell(l sale.Line) string {
 func (o *oracle) units(lines []sale.Line) map[string]int64 {
 	units := map[string]int64{}
 	for _, l := range lines {
-		if cell := o.cell(l); cell != "" {
-			units[cell] += l.Quantity
+		for _, part := range o.parts(l) {
+			if cell := o.cell(part); cell != "" {
+				units[cell] += part.Quantity
+			}
 		}
 	}
 	return units
+}
+
+// parts are the components of a line that names a bundle; another one is its own part.
+func (o *oracle) parts(l sale.Line) []sale.Line {
+	for _, b := range o.Stock.Bundles {
+		if b.SKU != l.SKU || l.Region != "" && b.Region != "" && b.Region != l.Region {
+			continue
+		}
+		parts := slices.Clone(b.Components)
+		for i := range parts {
+			parts[i].Quantity *= l.Quantity
+		}
+		return parts
+	}
+	return []sale.Line{l}
 }
 
 // describe puts lines into words.

@@ -41,6 +41,7 @@ type SaleStock struct {
 	Limits     []sale.Limit
 	Version    int64
 	Items      []record.Cell
+	Bundles    []reservation.BundleStock
 	Balanced   bool
 	Oldest     time.Time `json:"oldest_in_doubt"`
 	Unbacked   int64

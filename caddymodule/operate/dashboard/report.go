@@ -128,6 +128,9 @@ func collectReport(ctx context.Context, a *app.App, d *edgeruntime.Runtime, id s
 	for _, c := range stock.Items {
 		r.Stock.Add(c)
 	}
+	for _, b := range stock.Bundles {
+		r.Bundles = append(r.Bundles, report.Bundle{Name: sale.Cell(b.SKU, b.Region), Of: b.Of(), Stock: b.Stock, Available: b.Available})
+	}
 	r.Zone = adminapi.SaleZone(stock.Timezone)
 	r.Status, r.StartsAt, r.EndsAt, r.Balanced, r.Unbacked, r.Made = string(stock.Status), stock.StartsAt, stock.EndsAt, stock.Balanced, stock.Unbacked, time.Now()
 	r.Ledger, r.LedgerAgrees = ledgerSays(ctx, a, id, head)

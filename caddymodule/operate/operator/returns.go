@@ -137,7 +137,11 @@ func (run *returnRun) one(one *adminapi.NamedReturn, found *reservation.Found) e
 	if r.State != record.Confirmed {
 		return returnRefusal(fmt.Sprintf("it is %s, and only units that were sold come back", r.State))
 	}
-	lines, err := withRegions(one.Lines, r.Lines)
+	lines := one.Lines
+	if l, ok := run.runtime.Catalogue().Sale(run.sale); ok {
+		lines = l.Sale.Unbundle(lines)
+	}
+	lines, err := withRegions(lines, r.Lines)
 	if err != nil {
 		return err
 	}

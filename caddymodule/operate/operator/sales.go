@@ -334,6 +334,13 @@ func (o *operator) explainCell(err error, id, sku, region string) error {
 	if !ok {
 		return notFoundError{fmt.Errorf("the sale %s has no item %s", id, sku)}
 	}
+	if item.IsBundle() {
+		parts := make([]string, len(item.Components))
+		for i, c := range item.Components {
+			parts[i] = c.SKU
+		}
+		return request.Bad("%s is a bundle and has no stock of its own: add units of %s", sku, strings.Join(parts, ", "))
+	}
 	if _, ok := item.Regions[region]; !ok && len(item.Regions) > 0 {
 		return request.Bad("the stock of %s is split by region: name one of %s", sku, strings.Join(slices.Sorted(maps.Keys(item.Regions)), ", "))
 	}

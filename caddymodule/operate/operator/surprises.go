@@ -89,7 +89,7 @@ func unsellable(l *edge.Listing) string {
 func stockOf(s *sale.Sale) map[string]int64 {
 	all := make(map[string]int64)
 	for _, item := range s.Items {
-		if len(item.Regions) == 0 {
+		if len(item.Regions) == 0 && !item.IsBundle() {
 			all[item.SKU] = item.Stock
 		}
 		for region, units := range item.Regions {

@@ -21,6 +21,8 @@ type Report struct {
 	Zone     *time.Location
 	Stock    record.Cell // what Redis has now, summed up
 	Balanced bool
+	// Bundles are the sale's bundles, with what is left of their components.
+	Bundles []Bundle
 	// Unbacked counts orders that the shop took without stock.
 	Unbacked int64
 	// Missing says how many movements before the first one are in neither journal nor ledger.
@@ -53,6 +55,14 @@ type Report struct {
 	buyers    map[string]bool
 	soldBy    map[string]int64
 	ended     map[string]int64 // reservations by how they ended
+}
+
+// Bundle is an item that takes units of others.
+type Bundle struct {
+	// Name is its SKU, with its region. Of says in words what it takes.
+	Name, Of string
+	// Stock and Available are how many of it the units of its components make.
+	Stock, Available int64
 }
 
 // Shadowed are the attempts in shadow with one outcome, and reason of what would have been a

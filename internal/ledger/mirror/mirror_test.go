@@ -3,6 +3,7 @@ package mirror_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -98,6 +99,41 @@ func TestFollows(t *testing.T) {
 			t.Errorf("%q, drift %d", name, c.drifted())
 		}
 	})
+}
+
+// A bundle's keys say how many its components make, but not how many were sold.
+func TestFollowsBundles(t *testing.T) {
+	s, own := ledgertest.NewSeller(t, redistest.Start(t), 1000), redistest.Start(t)
+	shop := third(t, own)
+	current, err := s.Store.Load(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := *current.Sale
+	file.Items = append(slices.Clone(file.Items), sale.Item{SKU: "dozen", Components: []sale.Component{{SKU: "a", Units: 12}}})
+	if _, err := s.Store.Apply(t.Context(), &file, reservation.ApplyOptions{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	before := targets
+	targets = append(slices.Clone(targets), mirror.Target{Key: "sold_{sku}", Value: "confirmed"})
+	defer func() { targets = before }()
+	start(t, s.Store.Journal(), s, own.Addr())
+	for range 2 {
+		s.Sell(20)
+		follows(t, s, shop)
+		b, err := s.Store.SaleStock(t.Context(), "s")
+		if err != nil {
+			t.Fatal(err)
+		}
+		left := b.Items[0].Available / 12
+		ledgertest.Eventually(t, "the shop's Redis follows", func() bool {
+			goods := shop.HGetAll(ledgertest.Soon(t), "goods_dozen").Val()
+			return shop.Get(ledgertest.Soon(t), "store_dozen").Val() == text(left) && goods["total"] == text(b.Items[0].Stock/12) && goods["ordered"] == text(b.Items[0].Stock/12-left)
+		})
+	}
+	if n := shop.Exists(t.Context(), "sold_dozen").Val(); n != 0 || shop.Exists(t.Context(), "sold_a").Val() != 1 {
+		t.Errorf("%d keys say how many bundles were sold", n)
+	}
 }
 
 // The keys may lie on the nodes of a cluster.

@@ -28,13 +28,19 @@ type records struct {
 	keys               *sale.BoughtKeys
 	key, member, value Pattern
 	skip               Pattern // nil: none
-	listed             map[string]int64
+	listed             map[string]bool // by SKU
 	only               string // the SKU, where the file has a single one and no form names it
 }
 
 func newRecords(from *sale.MoveFrom) (*records, error) {
 	b := from.Bought
-	r := &records{keys: b, listed: from.Listed}
+	r := &records{keys: b, listed: make(map[string]bool, len(from.Listed)+len(from.Bundles))}
+	for sku := range from.Listed {
+		r.listed[sku] = true
+	}
+	for sku := range from.Bundles {
+		r.listed[sku] = true
+	}
 	var err error
 	if r.key, err = ParsePattern(b.Key, "sku", "buyer", other); err != nil {
 		return nil, fmt.Errorf("key: %w", err)
@@ -150,7 +156,7 @@ func (r *records) page(seen *once, key string, pairs []string, form string) (lis
 			}
 			return nil, skipped, fmt.Errorf("%s %w", where, err)
 		}
-		if _, ours := r.listed[p.SKU]; !ours || p.Units == 0 {
+		if !r.listed[p.SKU] || p.Units == 0 {
 			skipped++
 			continue
 		}

@@ -82,7 +82,7 @@ func (s *ShopRedis) Look(ctx context.Context) (*sale.MoveSeen, *sale.MovedStock,
 		seen.Skipped, err = s.records.scan(within, s.bought, func(list []sale.MovePurchase) error {
 			for i := range list {
 				s.sum += s.hash(&list[i])
-				add(seen, &list[i])
+				s.add(seen, &list[i])
 			}
 			return nil
 		})
@@ -100,10 +100,20 @@ func (s *ShopRedis) Look(ctx context.Context) (*sale.MoveSeen, *sale.MovedStock,
 	return seen, moved, s.unchanged(ctx)
 }
 
-func add(s *sale.MoveSeen, p *sale.MovePurchase) {
-	s.Bought[p.SKU] += p.Units // MaxPurchases of MaxUnits fit
+func (s *ShopRedis) add(seen *sale.MoveSeen, p *sale.MovePurchase) {
+	components, bundle := s.from.Bundles[p.SKU]
+	if !bundle {
+		components = []sale.Component{{SKU: p.SKU, Units: 1}}
+	}
+	for _, c := range components {
+		seen.Bought[c.SKU] += p.Units * c.Units // MaxPurchases of MaxUnits fit
+		seen.Units += p.Units * c.Units
+	}
+	s.example(seen, p)
+}
+
+func (*ShopRedis) example(s *sale.MoveSeen, p *sale.MovePurchase) {
 	s.Purchases++
-	s.Units += p.Units
 	if len(s.Examples) < examples {
 		s.Examples = append(s.Examples, *p)
 	}

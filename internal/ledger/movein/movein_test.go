@@ -96,6 +96,28 @@ func TestStock(t *testing.T) {
 	}
 }
 
+// What was bought as a bundle was bought of its components.
+func TestBoughtBundles(t *testing.T) {
+	s := newShop(t)
+	s.do("SET", "n:a", "63")
+	s.do("SET", "n:b", "7")
+	s.do("HSET", "bought:a", "ann", "1")
+	s.do("HSET", "bought:six", "ann", "2", "bob", "1")
+	from := s.from(&sale.StockKeys{Key: "n:{sku}"}, &sale.BoughtKeys{Key: "bought:{sku}", AbsentIsNone: true})
+	from.Bundles = map[string][]sale.Component{"six": {{SKU: "a", Units: 6}, {SKU: "b", Units: 1}}}
+	seen, moved, err := look(t, from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(moved.Stock, seen.Bought, moved.In, seen.Purchases); got != "map[a:82 b:10] map[a:19 b:3] {3 22 false} 3" {
+		t.Errorf("it loads %s", got)
+	}
+	from.Bundles["six"] = []sale.Component{{SKU: "c", Units: 2}} // the file has 5 of c
+	if _, _, err := look(t, from); err == nil || !strings.Contains(err.Error(), "item c: bought_from has 6 units, and the file loads 5") {
+		t.Errorf("more was bought than there is: %v", err)
+	}
+}
+
 // Each form of a record says who has bought how much.
 func TestBought(t *testing.T) {
 	s := newShop(t)

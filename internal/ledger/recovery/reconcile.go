@@ -37,6 +37,7 @@ type run struct {
 	listed     map[string]bool   // the cells of the sale's file
 	skus       map[string]string // the SKU of each of them
 	cells      map[string]string // the cell of each name of an item; empty: it has several
+	bundles    bool              // the sale has some
 	takenOut   map[string]int64  // units by adjustment; nil: not read yet
 	suspects   map[reservation.Named]bool
 	scanError  error
@@ -114,7 +115,11 @@ func (r *run) readFile(ctx context.Context) error {
 		r.report.Notes = append(r.report.Notes, "the sale's file in redis cannot be read: which cells must be there without units is not known")
 		return nil
 	}
+	r.unbundle(file)
 	for _, item := range file.Items {
+		if item.IsBundle() {
+			continue
+		}
 		only := item.SKU
 		for region := range item.Regions {
 			only = sale.Cell(item.SKU, region)

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 )
@@ -22,7 +23,11 @@ func (r *run) compareUnits(name, id string) {
 		return
 	}
 	reserved := r.reserved(id)
-	if units, whole := sold[""]; whole { // the list names no items, so all count together
+	units, whole := sold[""]
+	if whole && r.bundles {
+		return // unbundle has noted it
+	}
+	if whole { // the list names no items, so all count together
 		all := bounds{}
 		for _, b := range reserved {
 			all = bounds{all.least + b.least, all.most + b.most}
@@ -42,6 +47,30 @@ func (r *run) compareUnits(name, id string) {
 	}
 	for _, sku := range slices.Sorted(maps.Keys(reserved)) { // items that the sale does not list are none of its business
 		r.compareItem(name, id, sku, sold[sku], reserved[sku])
+	}
+}
+
+// unbundle puts the components of bundles in the place of these in the units of the shop's orders.
+func (r *run) unbundle(file *sale.Sale) {
+	if r.bundles = len(file.Bundles()) > 0; !r.bundles || r.Shop == nil {
+		return
+	}
+	shop := *r.Shop
+	shop.Units = make(map[string]map[string]int64, len(r.Shop.Units))
+	unnamed := 0
+	for order, sold := range r.Shop.Units {
+		units := make(map[string]int64, len(sold))
+		for name, n := range sold {
+			for _, l := range file.Unbundle([]sale.Line{{SKU: name, Quantity: n}}) {
+				units[l.SKU] += l.Quantity
+			}
+		}
+		if shop.Units[order] = units; units[""] > 0 {
+			unnamed++
+		}
+	}
+	if r.Shop = &shop; unnamed > 0 {
+		r.report.Notes = append(r.report.Notes, fmt.Sprintf("the units of %d orders are not compared: the list does not name their items, and the sale has bundles; give a column sku", unnamed))
 	}
 }
 

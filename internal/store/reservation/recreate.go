@@ -24,6 +24,8 @@ type Evidence struct {
 	Created, Exp time.Time
 	Ref          string // the shop's own name of the order; empty: none
 	Lines        []sale.Line
+	// Ordered are its lines as the buyer named the items, by which limits of bundles are charged; nil: not known.
+	Ordered []sale.Line
 	// Charges are what it costs of the purchase limits. edge.Edge.ConfirmWith fills them in.
 	Charges []Charge
 }

@@ -19,7 +19,8 @@ type Return struct {
 	ID string
 	// Restock puts the units back on sale; without it they leave the stock.
 	Restock bool
-	// Lines are the units. Default: all that is left of the reservation.
+	// Lines are the units; of a bundle all of its components. Default: all that is left of the
+	// reservation.
 	Lines []sale.Line
 	// Cause names the operator and the reason, for the journal.
 	Cause string
@@ -64,10 +65,12 @@ func (s *Store) Return(ctx context.Context, sale, id string, r Return) ([]sale.L
 		}
 	}
 	// read first, so that nothing can fail after the return
-	names, err := s.Lines(ctx, sale)
+	file, err := s.file(ctx, sale)
 	if err != nil {
 		return nil, err
 	}
+	names := file.Lines()
+	r.Lines = file.Unbundle(r.Lines)
 	args := lineArgs([]any{id, r.ID, restock, r.Cause}, r.Lines)
 	answer, err := s.Resolve(ctx, sale, shard.Op(lua.Return, args...))
 	if few, ok := errors.AsType[*TooManyError](err); ok {

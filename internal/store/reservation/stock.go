@@ -71,8 +71,42 @@ type SaleStock struct {
 	// Bypassed is when a bypass ended in which the shop sold without reservations; zero: there was none, or the status
 	// of the sale was changed since.
 	Bypassed time.Time `json:"bypassed,omitzero"`
+	// Bundles are the bundles of the sale's file, with the stock of their components.
+	Bundles []BundleStock `json:"bundles,omitempty"`
 	// MovedIn is that of the sale's file; its JSON is that of adminapi.SaleShown.
 	MovedIn *sale.MovedIn `json:"-"`
+}
+
+// BundleStock is a bundle, per region where its components have regions, and how many of it there are in
+// the units of its components.
+type BundleStock struct {
+	SKU       string `json:"sku"`
+	Region    string `json:"region,omitempty"`
+	Stock     int64  `json:"stock"`
+	Available int64  `json:"available"`
+	// Components are the units of one bundle.
+	Components []sale.Line `json:"components"`
+}
+
+// Of says in words what one bundle takes.
+func (b *BundleStock) Of() string {
+	parts := make([]string, len(b.Components))
+	for i, c := range b.Components {
+		parts[i] = fmt.Sprintf("%d×%s", c.Quantity, c.SKU)
+	}
+	return strings.Join(parts, " ")
+}
+
+// bundles returns the stock of a file's bundles; cells are the sale's cells by name.
+func bundles(file *sale.Sale, cells map[string]record.Cell) (all []BundleStock) {
+	for _, b := range file.Bundles() {
+		all = append(all, BundleStock{
+			SKU: b.SKU, Region: b.Region, Components: b.Parts,
+			Stock:     b.Of(func(cell string) int64 { return cells[cell].Stock }),
+			Available: b.Of(func(cell string) int64 { return cells[cell].Available }),
+		})
+	}
+	return all
 }
 
 // SaleStock reads a sale and its cells. It fails with shard.ErrNoSale if Redis does not
@@ -97,7 +131,7 @@ func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 		behind := h.Meta.Text(4)
 		b.RestoredFrom, b.LossAccepted, b.Bypassed = behindTime(behind, fromBackup), behindTime(behind, lossAccepted), behindTime(behind, afterBypass)
 	}
-	names := file.Lines()
+	names, parsed := file.Lines(), make(map[string]record.Cell, len(cells))
 	for cell, packed := range cells {
 		c, err := record.ParseCell(packed)
 		if err != nil {
@@ -110,7 +144,9 @@ func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 		}
 		b.Balanced = b.Balanced && c.Balanced()
 		b.Items = append(b.Items, c)
+		parsed[cell] = c
 	}
+	b.Bundles = bundles(&file, parsed)
 	slices.SortFunc(b.Items, func(a, c record.Cell) int {
 		return strings.Compare(a.SKU+"\x00"+a.Region, c.SKU+"\x00"+c.Region)
 	})
@@ -120,6 +156,15 @@ func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 // Lines returns the line that each cell of a sale stands for, by cell, as far as this
 // edge can read the sale's file.
 func (s *Store) Lines(ctx context.Context, id string) (map[string]sale.Line, error) {
+	file, err := s.file(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return file.Lines(), nil
+}
+
+// file reads a sale's file, as far as this edge can read it: for the names of cells and of bundles.
+func (s *Store) file(ctx context.Context, id string) (*sale.Sale, error) {
 	meta, err := s.shard.Data(id).Meta(ctx, "doc")
 	if err != nil {
 		return nil, err
@@ -127,9 +172,9 @@ func (s *Store) Lines(ctx context.Context, id string) (map[string]sale.Line, err
 	if !meta.Has(0) {
 		return nil, shard.ErrNoSale
 	}
-	var file sale.Sale
-	_ = json.Unmarshal([]byte(meta.Text(0)), &file) // names of cells only; a cell stands for itself without
-	return file.Lines(), nil
+	file := new(sale.Sale)
+	_ = json.Unmarshal([]byte(meta.Text(0)), file) // a cell stands for itself without
+	return file, nil
 }
 
 // Record is everything about one reservation.

@@ -1,0 +1,349 @@
+package sale
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v4"
+
+	"github.com/stockgate/stockgate/token"
+)
+
+// MaxComponents is the most components of one bundle.
+const MaxComponents = 20
+
+// Component is an item of a bundle, and how many units of it one bundle takes.
+type Component struct {
+	// SKU is that of an item of the same sale which is no bundle.
+	SKU string `json:"sku" yaml:"sku"`
+	// Units is 1 to 10,000. Default in a file: 1.
+	Units int64 `json:"units" yaml:"units"`
+}
+
+// IsBundle reports whether the item is sold as units of other items, and has no stock of its own.
+func (i *Item) IsBundle() bool { return len(i.Components) > 0 }
+
+// mostUnits is the largest number of units of one component.
+func mostUnits(components []Component) (most int64) {
+	for _, c := range components {
+		most = max(most, c.Units)
+	}
+	return most
+}
+
+// take appends the units of n bundles in a region to lines, cell by cell.
+func (s *Sale) take(lines []Line, bundle *Item, n int64, region string) []Line {
+	for _, c := range bundle.Components {
+		line := Line{SKU: c.SKU, Quantity: n * c.Units}
+		if item, ok := s.bySKU(c.SKU); ok && len(item.Regions) > 0 {
+			line.Region = region
+		}
+		lines = addLine(lines, line)
+	}
+	return lines
+}
+
+// Unbundle replaces lines that name a bundle, by any of its names, with its components. Other lines stay as they are;
+// equal ones are summed where there is a bundle.
+func (s *Sale) Unbundle(lines []Line) []Line {
+	if !s.hasBundles() || !slices.ContainsFunc(lines, func(l Line) bool { return s.bundle(l.SKU) != nil }) {
+		return lines
+	}
+	out := make([]Line, 0, len(lines)+MaxComponents)
+	for _, l := range lines {
+		if bundle := s.bundle(l.SKU); bundle != nil {
+			out = s.take(out, bundle, l.Quantity, l.Region)
+		} else {
+			out = addLine(out, l)
+		}
+	}
+	return out
+}
+
+// Ordered returns the lines of an attempt as it names the items, by their SKUs and summed, and the components of its
+// bundles. held are the lines to which it was resolved. They are the answer if no line names a bundle, or if the
+// bundles are not what they were when it was resolved.
+func (s *Sale) Ordered(a *Attempt, held []Line) (lines []Line, bundles []token.Bundle) {
+	if s.BundlesIn(a) == nil {
+		return held, nil
+	}
+	for i := range a.Lines {
+		item, region, no := s.resolve(a, &a.Lines[i])
+		if no != nil {
+			return held, nil
+		}
+		n := a.Lines[i].Quantity
+		if !item.IsBundle() {
+			lines = addLine(lines, Line{SKU: item.SKU, Quantity: n, Region: region})
+			continue
+		}
+		lines = addLine(lines, Line{SKU: item.SKU, Quantity: n})
+		at := slices.IndexFunc(bundles, func(b token.Bundle) bool { return b.SKU == item.SKU })
+		if at < 0 {
+			at, bundles = len(bundles), append(bundles, token.Bundle{SKU: item.SKU})
+		}
+		bundles[at].Components = s.take(bundles[at].Components, item, n, region)
+	}
+	if !sameLines(token.Held(lines, bundles), held) {
+		return held, nil
+	}
+	return lines, bundles
+}
+
+// sameLines reports whether two lists have the same units, whatever their order. No two lines of a list are
+// of one cell.
+func sameLines(a, b []Line) bool {
+	return len(a) == len(b) && !slices.ContainsFunc(a, func(l Line) bool { return !slices.Contains(b, l) })
+}
+
+// BundlesIn are the lines of an attempt that name bundles, by their SKUs and summed; nil: there are none.
+func (s *Sale) BundlesIn(a *Attempt) (out []Line) {
+	if !s.hasBundles() {
+		return nil
+	}
+	for _, l := range a.Lines {
+		if bundle := s.bundle(l.SKU); bundle != nil {
+			out = addLine(out, Line{SKU: bundle.SKU, Quantity: l.Quantity})
+		}
+	}
+	return out
+}
+
+// Offer is an item in one region, or in none where its stock is not split, and what one of it takes from the
+// stock.
+type Offer struct {
+	// SKU is that of the item.
+	SKU, Region string
+	// Parts are the units that one of it takes: one of its own, or those of a bundle's components.
+	Parts []Line
+}
+
+// Of says how many there are in the units of their cells.
+func (o *Offer) Of(units func(cell string) int64) int64 {
+	least := int64(MaxUnits)
+	for _, p := range o.Parts {
+		least = min(least, units(p.Cell())/p.Quantity)
+	}
+	return least
+}
+
+// Offers returns an item in each region in which it is sold, sorted by their names.
+func (s *Sale) Offers(item *Item) (all []Offer) {
+	regions := slices.Sorted(maps.Keys(item.Regions))
+	if item.IsBundle() {
+		regions = s.regionsOf(item)
+	}
+	if regions == nil {
+		regions = []string{""}
+	}
+	for _, region := range regions {
+		parts := []Line{{SKU: item.SKU, Quantity: 1, Region: region}}
+		if item.IsBundle() {
+			parts = s.take(nil, item, 1, region)
+		}
+		all = append(all, Offer{item.SKU, region, parts})
+	}
+	return all
+}
+
+// Bundles returns the offers of the sale's bundles, in the order of its items.
+func (s *Sale) Bundles() (all []Offer) {
+	for i := range s.Items {
+		if s.Items[i].IsBundle() {
+			all = append(all, s.Offers(&s.Items[i])...)
+		}
+	}
+	return all
+}
+
+// regionsOf returns the regions in which all components of a bundle have stock, sorted; nil: none has regions.
+func (s *Sale) regionsOf(bundle *Item) []string {
+	var common []string
+	for _, c := range bundle.Components {
+		item, ok := s.bySKU(c.SKU)
+		if !ok || len(item.Regions) == 0 {
+			continue
+		}
+		common = inAll(common, item.Regions)
+	}
+	return common
+}
+
+// inAll keeps the regions that an item has too; nil are all.
+func inAll[V any](common []string, regions map[string]V) []string {
+	if common == nil {
+		common = make([]string, 0, len(regions))
+		for region := range regions {
+			common = append(common, region)
+		}
+		slices.Sort(common)
+		return common
+	}
+	return slices.DeleteFunc(common, func(region string) bool { _, ok := regions[region]; return !ok })
+}
+
+// isIn reports whether an item, or each component of a bundle that has regions, has stock in a region.
+func (s *Sale) isIn(item *Item, region string) bool {
+	if !item.IsBundle() {
+		_, ok := item.Regions[region]
+		return ok
+	}
+	for _, c := range item.Components {
+		if of, ok := s.bySKU(c.SKU); !ok || len(of.Regions) > 0 && !s.isIn(of, region) {
+			return false
+		}
+	}
+	return true
+}
+
+func (s *Sale) bundle(name string) *Item {
+	if item, ok := s.Item(name); ok && item.IsBundle() {
+		return item
+	}
+	return nil
+}
+
+func (s *Sale) hasBundles() bool {
+	if s.index != nil && len(s.Items) == s.index.items {
+		return s.index.bundles
+	}
+	return slices.ContainsFunc(s.Items, func(i Item) bool { return i.IsBundle() })
+}
+
+// addLine adds a line to those of the same cell.
+func addLine(lines []Line, l Line) []Line {
+	for i := range lines {
+		if lines[i].SKU == l.SKU && lines[i].Region == l.Region {
+			lines[i].Quantity += l.Quantity
+			return lines
+		}
+	}
+	return append(lines, l)
+}
+
+// componentsText says what a bundle is, for a message.
+func componentsText(components []Component) string {
+	texts := make([]string, len(components))
+	for i, c := range components {
+		texts[i] = fmt.Sprintf("%d of %s", c.Units, c.SKU)
+	}
+	return "a bundle of " + strings.Join(texts, ", ")
+}
+
+// componentEntry is a Component as written.
+type componentEntry struct {
+	line  int
+	bad   bool
+	sku   field[string]
+	units field[int64]
+}
+
+var componentFields = []string{"sku", "units"}
+
+func (r *reader) component(n *yaml.Node, path string) componentEntry {
+	e := componentEntry{line: n.Line}
+	e.bad = !r.mapping(n, path, componentFields, func(name string, v *yaml.Node) {
+		switch path := path + "." + name; name {
+		case "sku":
+			e.sku = r.text(v, path)
+		case "units":
+			e.units = r.number(v, path)
+		}
+	})
+	return e
+}
+
+func describeComponents(components []Component) (f field[[]componentEntry]) {
+	for _, c := range components {
+		f.set = true
+		f.val = append(f.val, componentEntry{sku: ifSet(c.SKU, c.SKU != ""), units: given(c.Units)})
+	}
+	return f
+}
+
+func (e *itemEntry) buildComponents() (out []Component) {
+	for _, c := range e.components.val {
+		units := int64(1)
+		if c.units.set {
+			units = c.units.val
+		}
+		out = append(out, Component{c.sku.val, units})
+	}
+	return out
+}
+
+// checkBundle checks the components of an item. names has the items of the file by all of their names.
+func (d *document) checkBundle(found *findings, i int, names map[string]int) {
+	e := &d.items.val[i]
+	path := d.itemPath(i) + ".components"
+	switch {
+	case e.components.bad:
+		return
+	case len(e.components.val) == 0:
+		found.add(e.components.line, path, "must have at least one component: leave it out where the item has stock of its own")
+		return
+	case tooMany(found, e.components.line, path, len(e.components.val), MaxComponents):
+		return
+	}
+	var common []string
+	seen := make(map[string]int)
+	for at := range e.components.val {
+		c := &e.components.val[at]
+		item := d.checkComponent(found, c, fmt.Sprintf("%s[%d]", path, at), names, seen, at)
+		if item == nil || !item.regions.set || item.regions.bad {
+			continue
+		}
+		regions := make(map[string]bool)
+		for _, region := range item.regions.val {
+			regions[region.name.val] = true
+		}
+		if common = inAll(common, regions); len(common) == 0 {
+			found.add(c.line, path, "have no region in common: there is no region in which this bundle could be sold")
+			return
+		}
+	}
+	e.checkMostUnits(found, d.itemPath(i))
+}
+
+// checkComponent returns the item that a component names; nil: it names none.
+func (d *document) checkComponent(found *findings, c *componentEntry, path string, names, seen map[string]int, at int) *itemEntry {
+	if c.bad || !need(found, c.sku, c.line, path+".sku", "name an item of this sale") {
+		return nil
+	}
+	if c.units.set {
+		checkRange(found, c.units, path+".units", 1, MaxQuantity)
+	}
+	sku := c.sku.val
+	if first, twice := seen[sku]; twice {
+		found.add(c.sku.line, path+".sku", "names %s again, after components[%d]: give the sum of the units", quote(sku), first)
+		return nil
+	}
+	seen[sku] = at
+	place, ok := names[sku]
+	switch {
+	case !ok:
+		found.add(c.sku.line, path+".sku", "no item of this sale has the sku %s", quote(sku))
+	case d.items.val[place].sku.val != sku:
+		found.add(c.sku.line, path+".sku", "%s is an id of the item %s: name the sku", quote(sku), quote(d.items.val[place].sku.val))
+	case d.items.val[place].components.set:
+		found.add(c.sku.line, path+".sku", "%s is a bundle itself: name what it is made of", quote(sku))
+	default:
+		return &d.items.val[place]
+	}
+	return nil
+}
+
+// checkMostUnits checks that min and max stay within what one line may take of each component.
+func (e *itemEntry) checkMostUnits(found *findings, path string) {
+	most := mostUnits(e.buildComponents())
+	if most < 1 || most > MaxQuantity {
+		return
+	}
+	for name, bound := range map[string]field[int64]{"min": e.min, "max": e.max} {
+		if bound.set && !bound.bad && bound.val*most > MaxQuantity {
+			found.add(bound.line, path+"."+name, "must be at most %d: an order takes at most %d units of an item, and each bundle takes %d", MaxQuantity/most, MaxQuantity, most)
+		}
+	}
+}
