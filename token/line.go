@@ -17,7 +17,7 @@ type Line struct {
 
 // Bundle says which units a line of a token holds whose SKU is sold as units of other items.
 type Bundle struct {
-	// SKU is that of the line.
+	// SKU is the line's.
 	SKU string `json:"sku"`
 	// Components are the units of all of the line.
 	Components []Line `json:"components"`

@@ -210,7 +210,7 @@ func checkLines(lines []Line) error {
 	return nil
 }
 
-// checkBundles checks that each bundle is that of one line, and no other bundle has its SKU.
+// checkBundles checks that each bundle belongs to one line, and no other bundle has its SKU.
 func (c *Claims) checkBundles() error {
 	for i, b := range c.Bundles {
 		if len(b.Components) == 0 {
@@ -227,7 +227,7 @@ func (c *Claims) checkBundles() error {
 		}
 		again := slices.ContainsFunc(c.Bundles[:i], func(other Bundle) bool { return other.SKU == b.SKU })
 		if lines != 1 || again {
-			return fmt.Errorf("bundle %d is not that of one line", i+1)
+			return fmt.Errorf("bundle %d does not belong to one line", i+1)
 		}
 	}
 	return nil

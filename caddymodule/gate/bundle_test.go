@@ -99,7 +99,7 @@ func TestBundlesAreSold(t *testing.T) {
 	sold("bob", "bottle 1", "[{bottle 1 }]", "[]")
 	stock("40 24 0 0 16", "3 1 0 0 2")
 
-	s.Send(cart("cem", "gift 1")).Is(t, 409, "sold_out")    // of two glasses there is one
+	s.Send(cart("cem", "gift 1")).Is(t, 409, "sold_out")        // of two glasses there is one
 	s.Send(cart("ann", "carton 1")).Is(t, 403, "limit_reached") // one carton for each buyer
 	s.Send(cart("ann", "bottle 2")).Is(t, 403, "limit_reached") // 14 of 15 bottles
 	s.Send(cart("dan", "carton 2")).Is(t, 403, "limit_reached")

@@ -12,7 +12,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/overviewcache"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
-	"github.com/stockgate/stockgate/internal/store/record"
 )
 
 // itemPath reads /sales/{id}/items/{sku}; a SKU may hold any character, percent-encoded.
@@ -107,24 +106,23 @@ func stockState(item *sale.Item, offers []sale.Offer, s *overviewcache.Cached) s
 	best := len(stockStates)
 	for i := range offers {
 		known := true
-		of := func(units func(c record.Cell) int64) int64 {
-			return offers[i].Of(func(cell string) int64 {
-				c, ok := s.Cells[cell]
-				known = known && ok
-				return units(c)
-			})
-		}
-		available := of(func(c record.Cell) int64 { return c.Available })
+		available := offers[i].Of(func(cell string) int64 {
+			c, ok := s.Cells[cell]
+			known = known && ok
+			return c.Available
+		})
 		if !known {
 			continue
 		}
+		stock := offers[i].Of(func(cell string) int64 { return s.Cells[cell].Stock })
+		left := offers[i].Of(func(cell string) int64 { c := s.Cells[cell]; return c.Available + c.Held + c.InDoubt })
 		state := 0
 		switch {
-		case of(func(c record.Cell) int64 { return c.Available + c.Held + c.InDoubt }) < least:
+		case left < least:
 			state = 3
 		case available < least:
 			state = 2
-		case available*10 < of(func(c record.Cell) int64 { return c.Stock }):
+		case available*10 < stock:
 			state = 1
 		}
 		best = min(best, state)

@@ -132,7 +132,7 @@ func TestBundlesMoveIn(t *testing.T) {
 	})
 }
 
-// What the shop says it sold may name bundles.
+// The shop may name bundles when it says what it sold.
 func TestShopSoldBundles(t *testing.T) {
 	for name, c := range map[string]struct {
 		sold edge.SoldUnits

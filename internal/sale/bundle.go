@@ -16,7 +16,7 @@ const MaxComponents = 20
 
 // Component is an item of a bundle, and how many units of it one bundle takes.
 type Component struct {
-	// SKU is that of an item of the same sale which is no bundle.
+	// SKU names an item of the same sale that is no bundle.
 	SKU string `json:"sku" yaml:"sku"`
 	// Units is 1 to 10,000. Default in a file: 1.
 	Units int64 `json:"units" yaml:"units"`
@@ -114,9 +114,9 @@ func (s *Sale) BundlesIn(a *Attempt) (out []Line) {
 // Offer is an item in one region, or in none where its stock is not split, and what one of it takes from the
 // stock.
 type Offer struct {
-	// SKU is that of the item.
+	// SKU is the item's.
 	SKU, Region string
-	// Parts are the units that one of it takes: one of its own, or those of a bundle's components.
+	// Parts are the units that one of it takes: its own, or a bundle's components.
 	Parts []Line
 }
 
@@ -212,7 +212,7 @@ func (s *Sale) hasBundles() bool {
 	return slices.ContainsFunc(s.Items, func(i Item) bool { return i.IsBundle() })
 }
 
-// addLine adds a line to those of the same cell.
+// addLine adds a line to the one of the same cell.
 func addLine(lines []Line, l Line) []Line {
 	for i := range lines {
 		if lines[i].SKU == l.SKU && lines[i].Region == l.Region {

@@ -129,7 +129,7 @@ func collectReport(ctx context.Context, a *app.App, d *edgeruntime.Runtime, id s
 		r.Stock.Add(c)
 	}
 	for _, b := range stock.Bundles {
-		r.Bundles = append(r.Bundles, report.Bundle{Name: sale.Cell(b.SKU, b.Region), Of: b.Of(), Stock: b.Stock, Available: b.Available})
+		r.Bundles = append(r.Bundles, report.BundleRow{Name: sale.Cell(b.SKU, b.Region), Of: b.Of(), Stock: b.Stock, Available: b.Available})
 	}
 	r.Zone = adminapi.SaleZone(stock.Timezone)
 	r.Status, r.StartsAt, r.EndsAt, r.Balanced, r.Unbacked, r.Made = string(stock.Status), stock.StartsAt, stock.EndsAt, stock.Balanced, stock.Unbacked, time.Now()

@@ -22,7 +22,7 @@ type Report struct {
 	Stock    record.Cell // what Redis has now, summed up
 	Balanced bool
 	// Bundles are the sale's bundles, with what is left of their components.
-	Bundles []Bundle
+	Bundles []BundleRow
 	// Unbacked counts orders that the shop took without stock.
 	Unbacked int64
 	// Missing says how many movements before the first one are in neither journal nor ledger.
@@ -57,8 +57,8 @@ type Report struct {
 	ended     map[string]int64 // reservations by how they ended
 }
 
-// Bundle is an item that takes units of others.
-type Bundle struct {
+// BundleRow is an item that takes units of others.
+type BundleRow struct {
 	// Name is its SKU, with its region. Of says in words what it takes.
 	Name, Of string
 	// Stock and Available are how many of it the units of its components make.

@@ -27,9 +27,9 @@ const (
 type records struct {
 	keys               *sale.BoughtKeys
 	key, member, value Pattern
-	skip               Pattern // nil: none
+	skip               Pattern         // nil: none
 	listed             map[string]bool // by SKU
-	only               string // the SKU, where the file has a single one and no form names it
+	only               string          // the SKU, where the file has a single one and no form names it
 }
 
 func newRecords(from *sale.MoveFrom) (*records, error) {

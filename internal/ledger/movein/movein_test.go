@@ -96,7 +96,7 @@ func TestStock(t *testing.T) {
 	}
 }
 
-// What was bought as a bundle was bought of its components.
+// A purchase of a bundle is one of its components.
 func TestBoughtBundles(t *testing.T) {
 	s := newShop(t)
 	s.do("SET", "n:a", "63")
