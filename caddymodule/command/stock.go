@@ -1,10 +1,7 @@
 package command
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
 	"regexp"
 	"strconv"
 	"strings"
@@ -45,7 +42,7 @@ changes nothing: when no answer came, repeat the command with the id it names.`,
 		}
 		return run(cmd, cmd.Flags().Args())
 	}
-	group(cmd, add)
+	group(cmd, add, undoStockCommand())
 	return cmd
 }
 
@@ -89,7 +86,7 @@ func takesNext(known *pflag.FlagSet, arg string) bool {
 }
 
 func addStock(c *call) error {
-	saleID, sku := c.args[0], c.args[1]
+	sku := c.args[1]
 	delta, err := strconv.ParseInt(c.args[2], 10, 64)
 	if err != nil || delta == 0 {
 		return usageError{fmt.Errorf("%q is no number of units to add, such as 50 or -5", c.args[2])}
@@ -102,25 +99,5 @@ func addStock(c *call) error {
 		}
 		change.ID = id.String()
 	}
-	body, err := json.Marshal(change)
-	if err != nil {
-		return err
-	}
-	var changed adminapi.StockChanged
-	err = c.ask(http.MethodPost, "sales/"+segment(saleID)+"/items/"+segment(sku)+"/stock", body, &changed)
-	if _, ok := errors.AsType[noAnswerError](err); ok {
-		return fmt.Errorf("%w (repeat it with --id %s: it is made once)", err, change.ID)
-	}
-	if err != nil {
-		return err
-	}
-	name := changed.SKU
-	if changed.Region != "" {
-		name += " in " + changed.Region
-	}
-	c.printf("%s has %d units after %+d (id %s)\n", name, changed.Stock, changed.Delta, changed.ID)
-	for _, warning := range changed.Warnings {
-		c.printf("warning: %s\n", warning)
-	}
-	return nil
+	return c.changeStock(sku, change)
 }
