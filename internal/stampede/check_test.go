@@ -55,6 +55,29 @@ func TestHonestPartiesAgree(t *testing.T) {
 	}
 }
 
+// Orders and answers may name bundles; reservations and the stock have their components.
+func TestOrdersOfBundles(t *testing.T) {
+	bundled := func(reserved int64) stampede.Evidence {
+		e := honest()
+		e.MaxPerBuyer, e.MustSell = 0, 0
+		e.Stock.Items[0] = record.Cell{SKU: "a", Stock: 8, Confirmed: 2 + reserved, Available: 6 - reserved}
+		e.Stock.Bundles = []reservation.BundleStock{{SKU: "six", Components: line("a", 6)}, {SKU: "pair", Region: "north", Components: line("b@north", 2)}}
+		e.Orders[0].Lines = line("six", 1)
+		e.Tally.Answers[0].Lines = line("six", 1)
+		r := e.Records["r1"]
+		r.Lines = line("a", reserved)
+		e.Records["r1"] = r
+		return e
+	}
+	if v := stampede.Check(bundled(6), stampede.Tolerance{}); len(v.Violations) != 0 || v.Ordered != 10 {
+		t.Errorf("%d units are ordered, violations %q", v.Ordered, v.Violations)
+	}
+	v := stampede.Check(bundled(5), stampede.Tolerance{})
+	if all := strings.Join(v.Violations, "; "); !strings.Contains(all, "order o1 is for 1 × six, and its reservation r1 for 5 × a") {
+		t.Errorf("a bundle without a unit: %s", all)
+	}
+}
+
 func setState(e *stampede.Evidence, id string, state record.State) {
 	r := e.Records[id]
 	r.State = state
