@@ -28,6 +28,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/spawn"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -375,7 +376,7 @@ var exampleCommands = map[string]func(*testing.T) *exec.Cmd{
 		return cmd
 	},
 	"python": func(t *testing.T) *exec.Cmd {
-		return exec.Command(pythonWith(t, "cryptography"), "../examples/python/shop.py")
+		return exec.Command(spawn.Python(t, "cryptography"), "../examples/python/shop.py")
 	},
 }
 
@@ -385,19 +386,6 @@ func must(t *testing.T, cmd *exec.Cmd) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
-}
-
-// pythonWith finds a Python that has a module: the first of the path, or the system's,
-// for which distributions have packages.
-func pythonWith(t *testing.T, module string) string {
-	t.Helper()
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import "+module).Run() == nil {
-			return python
-		}
-	}
-	t.Fatalf("no python3 has the module %s: `scripts/need python3-%s` installs it", module, module)
-	return ""
 }
 
 // The script of examples/curl says to the edge what it should.

@@ -1,0 +1,59 @@
+import java.io.BufferedReader;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.time.Clock;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZoneId;
+import java.time.ZoneOffset;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+
+/** Verifies what the test says, a JSON line each, with examples/java/StockgateToken.java. */
+final class Drive {
+  static Instant now;
+
+  static final Clock CLOCK = new Clock() {
+    @Override
+    public Instant instant() {
+      return now;
+    }
+
+    @Override
+    public ZoneId getZone() {
+      return ZoneOffset.UTC;
+    }
+
+    @Override
+    public Clock withZone(ZoneId zone) {
+      return this;
+    }
+  };
+
+  public static void main(String[] args) throws Exception {
+    var in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    StockgateToken verifier = null;
+    for (String line; (line = in.readLine()) != null; ) {
+      Map<String, Object> step = StockgateToken.Json.read(line.getBytes(StandardCharsets.UTF_8));
+      now = Instant.ofEpochMilli((Long) step.get("now_ms"));
+      if ((Boolean) step.get("first"))
+        verifier = new StockgateToken(new StockgateToken.Options((String) step.get("audience"), (String) step.get("issuer"), (String) step.get("url"),
+            (String) step.get("secret"), Duration.ofMillis((Long) step.get("leeway_ms")), Duration.ofSeconds(5), CLOCK));
+      List<?> known = (List<?>) step.get("known");
+      var result = verifier.verify((String) step.get("token"), new StockgateToken.Order(
+          (String) step.get("subject"), (Boolean) step.get("any_subject"), lines((List<?>) step.get("lines")), known == null ? null : known::contains));
+      System.out.println("{\"reason\":\"" + result.reason() + "\",\"id\":\"" + (result.claims() == null ? "" : result.claims().jti()) + "\"}");
+    }
+  }
+
+  static List<StockgateToken.Line> lines(List<?> values) {
+    if (values == null) return null;
+    List<StockgateToken.Line> lines = new ArrayList<>();
+    for (Object value : values) {
+      Map<?, ?> line = (Map<?, ?>) value;
+      lines.add(new StockgateToken.Line((String) line.get("sku"), (Long) line.get("qty"), (String) line.get("region")));
+    }
+    return lines;
+  }
+}

@@ -1,0 +1,18 @@
+// Verifies what the test says, a JSON line each, with examples/node/stockgate_token.mjs.
+import { createInterface } from 'node:readline'
+import { Verifier } from '../../examples/node/stockgate_token.mjs'
+
+let now
+let verifier
+for await (const line of createInterface({ input: process.stdin })) {
+  const step = JSON.parse(line)
+  now = step.now_ms
+  if (step.first) {
+    const { audience, issuer, url: jwksUrl, secret, leeway_ms: leeway } = step
+    verifier = new Verifier({ audience, issuer, jwksUrl, secret, leeway, now: () => now })
+  }
+  const { subject, any_subject: anySubject, lines } = step
+  const known = step.known && ((jti) => step.known.includes(jti))
+  const { reason, claims } = await verifier.verify(step.token, { subject, anySubject, lines, known })
+  console.log(JSON.stringify({ reason, id: claims?.jti ?? '' }))
+}

@@ -1,0 +1,20 @@
+# frozen_string_literal: true
+
+# Verifies what the test says, a JSON line each, with examples/ruby/stockgate_token.rb.
+require "json"
+require_relative "../../examples/ruby/stockgate_token"
+
+$stdout.sync = true
+now = 0
+verifier = nil
+$stdin.each_line do |line|
+  step = JSON.parse(line)
+  now = step["now_ms"] / 1000.0
+  if step["first"]
+    verifier = StockgateToken.new(step["audience"], issuer: step["issuer"], jwks_url: step["url"], secret: step["secret"],
+                                                    leeway: step["leeway_ms"] / 1000.0, now: -> { now })
+  end
+  known = step["known"] && ->(jti) { step["known"].include?(jti) }
+  reason, claims = verifier.verify(step["token"], subject: step["subject"], any_subject: step["any_subject"], lines: step["lines"], known: known)
+  puts JSON.generate({ reason: reason, id: claims ? claims["jti"] : "" })
+end
