@@ -18,7 +18,7 @@ import (
 	"github.com/stockgate/stockgate/token"
 )
 
-var update = flag.Bool("update", false, "write the file of vectors anew")
+var update = flag.Bool("update", false, "write the file of vectors")
 
 const vectorFile = "../examples/vectors.json"
 

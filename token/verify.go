@@ -46,7 +46,7 @@ type Expect struct {
 	// A token's line without a region holds stock that is not split by region,
 	// so it answers for any region; a line with one answers only for the same.
 	Lines []Line
-	// Known says whether the backend has answered this reservation id before, with an order or a refusal; nil:
+	// Known reports whether the backend has answered this reservation id before, with an order or a refusal; nil:
 	// not asked. It is asked last, about a token that is correct but for its time. The column that is unique
 	// decides nevertheless: two requests with one token may both come to the answer that it is new.
 	Known func(ctx context.Context, id string) (bool, error)
@@ -122,7 +122,7 @@ func (v *Verifier) collect(o Options) error {
 
 // Verify checks a token and returns its claims.
 //
-// Errors wrap one sentinel of this package, or are those of [Expect.Known]. With [ErrSubject], [ErrLines],
+// Errors wrap one sentinel of this package, or come from [Expect.Known]. With [ErrSubject], [ErrLines],
 // [ErrExpired] and [ErrKnown] the claims are returned too: the token is genuine. A backend that has answered this id
 // before repeats its first answer, also when the token has expired meanwhile: Known tells. The time is checked last, so
 // with ErrExpired everything else is correct.

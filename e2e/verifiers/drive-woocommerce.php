@@ -1,6 +1,6 @@
 <?php
 // Verifies what the test says, a JSON line each, with examples/php/stockgate-woocommerce.php: by the hook of the checkout
-// page and by that of the checkout block, which must agree. WordPress is not here; the functions below stand for what
+// page and by the hook of the checkout block, which must agree. WordPress is not here; the functions below stand for what
 // the plugin calls of it. What differs is written to stderr, which fails the test.
 
 namespace Automattic\WooCommerce\StoreApi\Exceptions {
@@ -196,7 +196,7 @@ namespace {
         ]), $lines);
     }
 
-    /** What a hook says: ok, known, the reason of a refusal of the block, "refused" of the page. */
+    /** A hook says: ok, known, the reason of a refusal of the block, "refused" of the page. */
     function said(string $hook, ...$values): string
     {
         global $sent;

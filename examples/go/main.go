@@ -39,7 +39,7 @@ func claim(reservation string) string {
 	return orders[reservation]
 }
 
-// known says whether there is an order for a reservation.
+// known reports whether there is an order for a reservation.
 func known(_ context.Context, reservation string) (bool, error) {
 	mu.Lock()
 	defer mu.Unlock()

@@ -70,7 +70,7 @@ public final class StockgateToken {
   public record Line(String sku, long qty, String region) {}
 
   /**
-   * What the shop is about to write. lines null: not compared. known says whether the shop has answered a jti before;
+   * The order that the shop is about to write. lines null: not compared. known reports whether the shop has answered a jti before;
    * null: not asked. anySubject: an empty subject accepts the token of every buyer.
    */
   public record Order(String subject, boolean anySubject, List<Line> lines, Predicate<String> known) {}
@@ -201,8 +201,8 @@ public final class StockgateToken {
   }
 
   /**
-   * The keys of the edge: fetched when first needed, again for an unknown key and each hour, at a bounded rate. What was
-   * fetched stays while the edge is away.
+   * The keys of the edge: fetched when first needed, again for an unknown key and each hour, at a bounded rate.
+   * They stay while the edge is away.
    */
   private static final class Remote {
     private static final Duration FIRST_INTERVAL = Duration.ofSeconds(1); // of fetches while none has worked

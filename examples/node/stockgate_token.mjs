@@ -91,8 +91,8 @@ export class Verifier {
 }
 
 /**
- * The keys of the edge: fetched when first needed, again for an unknown key and each hour, at a bounded rate. What was
- * fetched stays while the edge is away.
+ * The keys of the edge: fetched when first needed, again for an unknown key and each hour, at a bounded rate.
+ * They stay while the edge is away.
  */
 class Remote {
   keys = new Map()

@@ -71,7 +71,7 @@ final class StockgateToken
     /**
      * Returns [reason, claims]: "ok" and the claims, or why the shop must not sell. The token is the value of the header
      * Stockgate-Token. The lines are the order's, each with sku, qty and perhaps region; null is not compared.
-     * $known gets a jti and says whether the shop has answered it before.
+     * $known gets a jti and reports whether the shop has answered it before.
      */
     public function verify(?string $token, ?string $subject, ?array $lines, ?callable $known = null, bool $anySubject = false): array
     {
@@ -131,8 +131,8 @@ final class StockgateToken
     }
 
     /**
-     * The edge's public key: fetched when first needed, again for an unknown one and each hour, at a bounded rate. What
-     * was fetched stays while the edge is away.
+     * The edge's public key: fetched when first needed, again for an unknown one and each hour, at a bounded rate.
+     * They stay while the edge is away.
      */
     private function find(string $kid): ?string
     {
@@ -178,7 +178,7 @@ final class StockgateToken
         $jwks = json_decode($set, true);
         $found = [];
         foreach (is_array($jwks) && is_array($jwks['keys'] ?? null) ? $jwks['keys'] : [] as $jwk) {
-            if (!is_array($jwk) || ($jwk['kty'] ?? '') !== 'OKP' || ($jwk['crv'] ?? '') !== 'Ed25519' || !is_string($jwk['x'] ?? null)) {
+            if (($jwk['kty'] ?? '') !== 'OKP' || ($jwk['crv'] ?? '') !== 'Ed25519' || !is_string($jwk['x'] ?? null)) {
                 continue;
             }
             if (!in_array($jwk['use'] ?? '', ['', 'sig'], true) || !in_array($jwk['alg'] ?? '', ['', 'EdDSA'], true)) {
@@ -234,8 +234,7 @@ final class StockgateToken
         self::must($claims['sub'] !== '' && $claims['jti'] !== '' && $claims['sale'] !== '' && $claims['lines'] !== []);
         self::must($claims['iat'] >= 0 && $claims['exp'] > $claims['iat'] && $claims['ep'] >= 0);
         foreach ($claims['lines'] as $i => $line) {
-            self::must($line instanceof stdClass);
-            $line = (array) $line;
+            $line = (array) $line; // what is no object has no sku
             self::need($line, ['sku' => $text, 'qty' => 'integer'], ['region' => $text]);
             self::must($line['sku'] !== '' && $line['qty'] >= 1 && $line['qty'] <= self::MAX_UNITS);
             $claims['lines'][$i] = $line;

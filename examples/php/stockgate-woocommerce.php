@@ -8,10 +8,9 @@
  *
  *     define('STOCKGATE_JWKS_URL', 'https://shop.example.com/.well-known/jwks.json');
  *
- * The filters of this file: stockgate_options (of StockgateToken), stockgate_buyer (who the gate says that the buyer
- * is), stockgate_line (how the gate names an item, by its id here; null: no sale has it). It covers the checkout page and the checkout
- * block. What it does not cover: "pay for order", orders of the admin and of the REST API, which write no new order or
- * need a key.
+ * Its filters: stockgate_options (of StockgateToken), stockgate_buyer (the buyer as the gate knows them), stockgate_line
+ * (an item as the gate names it, here by its id; null: no sale has it). It covers the checkout page and the checkout
+ * block. It does not cover "pay for order", nor orders of administrators and of the REST API with a key.
  */
 
 defined('ABSPATH') || exit;

@@ -53,7 +53,7 @@ class Verifier:
     def verify(self, token, subject=None, any_subject=False, lines=None, known=None):
         """Returns (reason, claims): "ok" and the claims, or why the shop must not sell. token is the value of the
         header Stockgate-Token, None without one. subject is the buyer; lines are the order's, None is not compared;
-        known(jti) says whether the shop has answered that id before."""
+        known(jti) reports whether the shop has answered that id before."""
         try:
             claims = self.genuine(token)
             if not subject and not any_subject or subject and subject != claims["sub"]:
@@ -106,7 +106,7 @@ class Verifier:
 
 class Remote:
     """The keys of the edge: fetched when first needed, again for an unknown key and each hour, at a bounded rate.
-    What was fetched stays while the edge is away."""
+    They stay while the edge is away."""
 
     def __init__(self, url, timeout, now):
         self.url, self.timeout, self.now = url, timeout, now
@@ -160,8 +160,6 @@ class NoRedirect(urllib.request.HTTPRedirectHandler):
 
 def public_keys(jwks):
     """The Ed25519 keys of a JWKS, by thumbprint; all others are passed over, above all secrets."""
-    if not isinstance(jwks, list):
-        raise ValueError("keys is no list")
     found = {}
     for jwk in jwks:
         if not isinstance(jwk, dict) or jwk.get("kty") != "OKP" or jwk.get("crv") != "Ed25519":
@@ -216,7 +214,7 @@ def decode(part):
 def read(raw):
     """An object of I-JSON (RFC 7493): every reader sees the same in it."""
     try:
-        value = json.loads(raw.decode(), object_pairs_hook=members, parse_int=integer, parse_float=lambda _: None, parse_constant=constant)
+        value = json.loads(raw.decode(), object_pairs_hook=members, parse_int=integer, parse_constant=constant)
         texts(value)
     except (ValueError, RecursionError):
         raise Refused("malformed") from None

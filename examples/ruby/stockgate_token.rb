@@ -49,7 +49,7 @@ class StockgateToken
 
   # Returns [reason, claims]: "ok" and the claims, or why the shop must not sell. token is the value of the header
   # Stockgate-Token, nil without one. subject is the buyer; lines are the order's, nil is not compared; known gets a jti
-  # and says whether the shop has answered it before.
+  # and reports whether the shop has answered it before.
   def verify(token, subject: nil, any_subject: false, lines: nil, known: nil)
     claims = genuine(token.to_s)
     must(subject.to_s.empty? ? any_subject : subject == claims["sub"], "subject", claims)
@@ -106,8 +106,8 @@ class StockgateToken
     { kid => ["HS256", valid] }
   end
 
-  # The keys of the edge: fetched when first needed, again for an unknown key and each hour, at a bounded rate. What was
-  # fetched stays while the edge is away.
+  # The keys of the edge: fetched when first needed, again for an unknown key and each hour, at a bounded rate.
+  # They stay while the edge is away.
   class Remote
     FIRST_INTERVAL = 1 # of fetches while none has worked, in seconds
     INTERVAL = 10
