@@ -100,7 +100,7 @@ func (f *forge) keySets() {
 	}{
 		{"a key without kid, use and alg", set(okp("")), "ok"},
 		{"a kid that is not the thumbprint", set(okp(`,"kid":"mine"`)), "ok"},
-		{"a key among others", set(`1`, `null`, `"x"`, `[]`, `{}`, `{"kty":"oct","k":"AAAA"}`, `{"kty":"OKP","crv":"X25519","x":"`+x+`"}`, `{"kty":"RSA","n":"AQAB","e":"AQAB"}`, `{"kty":"OKP","crv":"Ed25519","x":7}`, `{"kty":"OKP","crv":"Ed25519"}`, `{"kty":"OKP","crv":"Ed25519","x":"AAAA"}`, `{"kty":"OKP","crv":"Ed25519","x":"`+x+`="}`, jwk), "ok"},
+		{"a key among others", set(`1`, `null`, `"x"`, `[]`, `{}`, `{"kty":"oct","k":"AAAA"}`, `{"kty":"OKP","crv":"X25519","x":"`+x+`"}`, `{"kty":"RSA","n":"AQAB","e":"AQAB"}`, `{"kty":"OKP","crv":"Ed25519","x":7}`, `{"kty":"OKP","crv":"Ed25519"}`, `{"kty":"OKP","crv":"Ed25519","x":"AAAA"}`, `{"kty":"EC","crv":"Ed25519","x":"`+x+`"}`, `{"kty":"OKP","crv":"Ed448","x":"`+x+`"}`, `{"kty":"OKP","crv":"Ed25519","x":"`+x+`="}`, jwk), "ok"},
 		{"other members", &vectorJWKS{Status: 200, Body: ` {"a":{"b":[1.5e3,true,null]},"keys":[` + jwk + `],"z":"\u00e9"} `}, "ok"},
 		{"256 KiB", &vectorJWKS{Status: 200, Body: set(jwk).Body, Pad: 256<<10 - len(set(jwk).Body)}, "ok"},
 		{"a byte more", &vectorJWKS{Status: 200, Body: set(jwk).Body, Pad: 256<<10 + 1 - len(set(jwk).Body)}, "keys_unavailable"},

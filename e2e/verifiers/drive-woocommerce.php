@@ -23,7 +23,7 @@ namespace {
 
     define('ABSPATH', '/');
     ini_set('error_log', '/dev/null');
-    [$hooks, $options, $step, $sent] = [[], [], [], null];
+    [$hooks, $options, $step, $sent, $status, $unpaid] = [[], [], [], null, 0, false];
 
     final class Sent extends Exception
     {
@@ -144,22 +144,25 @@ namespace {
 
     function wp_remote_get(string $url, array $options): array
     {
-        return ['body' => $options['redirection'] === 0 ? StockgateToken::fetch($url) : null];
+        $context = stream_context_create(['http' => ['timeout' => $options['timeout'], 'follow_location' => $options['redirection'] ?? 5, 'ignore_errors' => true]]);
+        $stream = fopen($url, 'rb', false, $context);
+        $code = (int) explode(' ', stream_get_meta_data($stream)['wrapper_data'][0])[1];
+        return [$code, stream_get_contents($stream, $options['limit_response_size'])];
     }
 
-    function is_wp_error(array $answer): bool
+    function is_wp_error($answer): bool
     {
-        return $answer['body'] === null;
+        return !is_array($answer);
     }
 
     function wp_remote_retrieve_response_code(array $answer): int
     {
-        return 200;
+        return $answer[0];
     }
 
     function wp_remote_retrieve_body(array $answer): string
     {
-        return $answer['body'];
+        return $answer[1];
     }
 
     function wp_send_json(array $answer, int $status = 200): void
@@ -184,7 +187,8 @@ namespace {
     function order(array $lines, int $id = 7): Thing
     {
         return new Thing([
-            'get_items' => items($lines), 'get_id' => $id, 'needs_payment' => false, 'get_checkout_order_received_url' => "/received/$id",
+            'get_items' => items($lines), 'get_id' => $id, 'needs_payment' => $GLOBALS['unpaid'], 'get_checkout_payment_url' => "/pay/$id",
+            'get_checkout_order_received_url' => "/received/$id",
             'get_order_key' => 'key', 'get_status' => 'processing',
         ]);
     }
@@ -199,13 +203,14 @@ namespace {
     /** A hook says: ok, known, the reason of a refusal of the block, "refused" of the page. */
     function said(string $hook, ...$values): string
     {
-        global $sent;
+        global $sent, $status;
         $sent = null;
         try {
             do_action($hook, ...$values);
         } catch (Sent $answer) {
             return 'known';
         } catch (RouteException $refused) {
+            $status = $refused->status;
             return substr($refused->reason, strlen('stockgate_'));
         } catch (Exception $refused) {
             return 'refused';
@@ -243,12 +248,16 @@ namespace {
             must(page() === 'known' && $sent['http'] === 503, 'the page again, before there is an order');
             do_action('woocommerce_checkout_order_processed', 8, [], null);
             must(page() === 'known' && $sent['http'] === 200 && $sent['result'] === 'success' && $sent['redirect'] === '/received/8', 'the page again');
-            must(block() === 'known' && $sent['order_id'] === 8, 'its token at the block');
+            $unpaid = true;
+            must(block() === 'known' && $sent['order_id'] === 8 && $sent['redirect'] === '/pay/8', 'its token at the block, to be paid');
+            $unpaid = false;
         }
         $wpdb->rows = $seen;
         $second = block();
         must($reason === $second || $reason === 'refused' && !in_array($second, ['ok', 'known'], true), "the page says $reason, the block $second");
+        must(in_array($second, ['ok', 'known'], true) || $status === ($second === 'keys_unavailable' ? 503 : 403), "status $status of $second");
         if ($second === 'ok') {
+            must(strlen(array_key_last($wpdb->rows)) === 36, 'the id of the token');
             must(block() === 'known' && $sent['payment_result']['redirect_url'] === '/received/7', 'the block again');
             $wpdb->rows = null;
             must(block() === 'not_recorded' && page() === 'refused', 'a table that is not there');
@@ -257,6 +266,9 @@ namespace {
             must(block() === 'known' && page() === 'known', 'a token that comes twice at the same time');
             $wpdb->late = false;
             $wpdb->rows = [];
+            $step['lines'][0]['qty'] += 0.5;
+            must(block() === 'lines' && page() === 'refused', 'half a unit more');
+            $step['lines'][0]['qty'] -= 0.5;
         }
         must(block('PATCH') === 'ok' && $wpdb->rows === ($second === 'ok' ? [] : $seen), 'a change of the draft');
         $lines = $step['lines'];

@@ -201,7 +201,7 @@ function need(members, required, optional = {}) {
   const found = {}
   for (const [name, type] of Object.entries({ ...required, ...optional })) {
     if (name in optional && !members.has(name)) continue
-    must(typeof members.get(name) === type && members.get(name) !== null)
+    must(typeof members.get(name) === type)
     found[name] = members.get(name)
   }
   for (const [name, value] of members) must((Object.hasOwn(required, name) && required[name] === 'object') || height(value) <= MAX_DEPTH)
