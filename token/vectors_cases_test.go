@@ -31,7 +31,7 @@ type forge struct {
 func vectors(t *testing.T) []vector {
 	f := &forge{t: t, key: mustKey(t, token.KindEd25519, vectorPEM), other: fixedKey(t, "another edge"), mac: mustKey(t, token.KindHMAC, secret), body: payload(t)}
 	f.good, f.goodHS = mustSign(t, f.key, claims()), mustSign(t, f.mac, claims())
-	for _, part := range []func(){f.valid, f.values, f.shapes, f.headers, f.algorithms, f.jsonTexts, f.claims, f.strings, f.orders, f.times, f.fetches, f.keySets} {
+	for _, part := range []func(){f.options, f.valid, f.values, f.shapes, f.headers, f.algorithms, f.jsonTexts, f.claims, f.strings, f.orders, f.times, f.fetches, f.keySets} {
 		part()
 	}
 	return f.all
@@ -76,7 +76,10 @@ func (f *forge) addTo(v vector, steps ...vectorStep) {
 	if slices.ContainsFunc(f.all, func(o vector) bool { return o.Name == v.Name }) {
 		f.t.Fatalf("two vectors are called %q", v.Name)
 	}
-	v.Issuer, v.Audience, v.Steps = token.DefaultIssuer, audience, steps
+	v.Steps = steps
+	if v.Issuer == "" {
+		v.Issuer, v.Audience = token.DefaultIssuer, audience
+	}
 	f.all = append(f.all, v)
 }
 
@@ -99,6 +102,26 @@ func (f *forge) claim(name, from, to, want string) {
 	s := f.step(rawEd25519(f.t, goodHeader, strings.Replace(f.body, from, to, 1)), want)
 	s.Fetches = 1 // the key is needed before the claims are read
 	f.add(name, s)
+}
+
+// options are what no verifier is made of.
+func (f *forge) options() {
+	issuer := token.DefaultIssuer
+	for _, v := range []vector{
+		{Name: "no audience", Issuer: issuer, Secret: secret},
+		{Name: "no key"},
+		{Name: "a secret of 31 bytes", Secret: secret[:31]},
+		{Name: "a secret with a line end", Secret: secret + "\n"},
+		{Name: "a secret with a space before it", Secret: " " + secret},
+		{Name: "a leeway below 0", Secret: secret, Leeway: -1},
+		{Name: "a leeway above a minute", Secret: secret, Leeway: 60_001},
+		{Name: "no whole URL", Remote: true, URL: "/jwks.json"},
+		{Name: "a URL of another scheme", Remote: true, URL: "ftp://edge/jwks.json"},
+		{Name: "a URL of a file", Remote: true, URL: "file:///jwks.json"},
+	} {
+		v.Name = "options: " + v.Name
+		f.addTo(v, vectorStep{Now: startMs, Tokens: []string{f.good}, Subject: "buyer-7", Lines: claims().Lines, Want: "options"})
+	}
 }
 
 func (f *forge) valid() {

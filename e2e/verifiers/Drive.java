@@ -37,9 +37,14 @@ final class Drive {
     for (String line; (line = in.readLine()) != null; ) {
       Map<String, Object> step = StockgateToken.Json.read(line.getBytes(StandardCharsets.UTF_8));
       now = Instant.ofEpochMilli((Long) step.get("now_ms"));
-      if ((Boolean) step.get("first"))
-        verifier = new StockgateToken(new StockgateToken.Options((String) step.get("audience"), (String) step.get("issuer"), (String) step.get("url"),
-            (String) step.get("secret"), Duration.ofMillis((Long) step.get("leeway_ms")), Duration.ofSeconds(5), CLOCK));
+      try {
+        if ((Boolean) step.get("first"))
+          verifier = new StockgateToken(new StockgateToken.Options((String) step.get("audience"), (String) step.get("issuer"), (String) step.get("url"),
+              (String) step.get("secret"), Duration.ofMillis((Long) step.get("leeway_ms")), Duration.ofSeconds(5), CLOCK));
+      } catch (IllegalArgumentException err) {
+        System.out.println("{\"reason\":\"options\"}");
+        continue;
+      }
       List<?> known = (List<?>) step.get("known");
       var result = verifier.verify((String) step.get("token"), new StockgateToken.Order(
           (String) step.get("subject"), (Boolean) step.get("any_subject"), lines((List<?>) step.get("lines")), known == null ? null : known::contains));

@@ -9,7 +9,12 @@ for await (const line of createInterface({ input: process.stdin })) {
   now = step.now_ms
   if (step.first) {
     const { audience, issuer, url: jwksUrl, secret, leeway_ms: leeway } = step
-    verifier = new Verifier({ audience, issuer, jwksUrl, secret, leeway, now: () => now })
+    try {
+      verifier = new Verifier({ audience, issuer, jwksUrl, secret, leeway, now: () => now })
+    } catch (err) {
+      console.log(err instanceof TypeError ? '{"reason":"options"}' : err)
+      continue
+    }
   }
   const { subject, any_subject: anySubject, lines } = step
   const known = step.known && ((jti) => step.known.includes(jti))

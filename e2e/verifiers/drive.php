@@ -9,10 +9,15 @@ while (($line = fgets(STDIN)) !== false) {
     if ($step['first'] && is_file($file)) {
         unlink($file);
     }
-    $verifier = new StockgateToken([
-        'audience' => $step['audience'], 'issuer' => $step['issuer'], 'jwks_url' => $step['url'], 'secret' => $step['secret'],
-        'leeway' => $step['leeway_ms'] / 1000, 'cache' => StockgateToken::file($file), 'now' => fn () => $step['now_ms'] / 1000,
-    ]);
+    try {
+        $verifier = new StockgateToken([
+            'audience' => $step['audience'], 'issuer' => $step['issuer'], 'jwks_url' => $step['url'], 'secret' => $step['secret'],
+            'leeway' => $step['leeway_ms'] / 1000, 'cache' => StockgateToken::file($file), 'now' => fn () => $step['now_ms'] / 1000,
+        ]);
+    } catch (InvalidArgumentException $wrong) {
+        echo '{"reason":"options"}', "\n";
+        continue;
+    }
     $known = $step['known'] === null ? null : fn ($jti) => in_array($jti, $step['known'], true);
     [$reason, $claims] = $verifier->verify($step['token'], $step['subject'], $step['lines'], $known, $step['any_subject']);
     echo json_encode(['reason' => $reason, 'id' => $claims['jti'] ?? '']), "\n";

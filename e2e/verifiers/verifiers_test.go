@@ -44,6 +44,7 @@ type vector struct {
 	Audience string
 	Secret   *string
 	Remote   bool
+	URL      string
 	Leeway   int64 `json:"leeway_ms"`
 	Steps    []vectorStep
 }
@@ -185,7 +186,10 @@ func (d *verifierDriver) verify(v vector, i int) (got verified) {
 		"first": i == 0, "issuer": v.Issuer, "audience": v.Audience, "secret": v.Secret, "leeway_ms": v.Leeway, "url": nil,
 		"now_ms": s.Now, "token": nil, "subject": s.Subject, "any_subject": s.AnySubject, "lines": s.Lines, "known": s.Known,
 	}
-	if v.Remote {
+	switch {
+	case v.URL != "":
+		line["url"] = v.URL
+	case v.Remote:
 		line["url"] = d.url + "/jwks.json"
 	}
 	if len(s.Tokens) > 0 { // servers join headers of one name

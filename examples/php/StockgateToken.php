@@ -48,6 +48,9 @@ final class StockgateToken
         if ($url !== null && (!preg_match('~^https?://~', $url) || $this->o['cache'] === null)) {
             throw new InvalidArgumentException('give a whole http or https URL, and a cache');
         }
+        if ($url !== null && !function_exists('sodium_crypto_sign_verify_detached')) {
+            throw new RuntimeException('PHP has no extension sodium, which EdDSA needs');
+        }
         if ($secret !== null) {
             if (strlen($secret) < 32 || trim($secret) !== $secret) {
                 throw new InvalidArgumentException('the secret has less than 32 bytes, or white space around it');

@@ -40,6 +40,8 @@ class Verifier:
             raise ValueError("give an audience, jwks_url or secret, and a leeway of 0 to 60 seconds")
         if jwks_url and not jwks_url.startswith(("http://", "https://")):
             raise ValueError("give a whole http or https URL")
+        if jwks_url:
+            import cryptography  # noqa: F401  without it the first order would fail
         self.audience, self.issuer, self.leeway, self.now = audience, issuer, leeway, now
         self.secrets = {}
         if secret:
