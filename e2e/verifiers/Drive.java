@@ -7,8 +7,13 @@ import java.time.Instant;
 import java.time.ZoneId;
 import java.time.ZoneOffset;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.concurrent.Callable;
+import java.util.concurrent.Executors;
 
 /** Verifies what the test says, a JSON line each, with examples/java/StockgateToken.java. */
 final class Drive {
@@ -33,6 +38,7 @@ final class Drive {
 
   public static void main(String[] args) throws Exception {
     var in = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+    var threads = Executors.newCachedThreadPool();
     StockgateToken verifier = null;
     for (String line; (line = in.readLine()) != null; ) {
       Map<String, Object> step = StockgateToken.Json.read(line.getBytes(StandardCharsets.UTF_8));
@@ -46,10 +52,19 @@ final class Drive {
         continue;
       }
       List<?> known = (List<?>) step.get("known");
-      var result = verifier.verify((String) step.get("token"), new StockgateToken.Order(
-          (String) step.get("subject"), (Boolean) step.get("any_subject"), lines((List<?>) step.get("lines")), known == null ? null : known::contains));
-      System.out.println("{\"reason\":\"" + result.reason() + "\",\"id\":\"" + (result.claims() == null ? "" : result.claims().jti()) + "\"}");
+      var order = new StockgateToken.Order(
+          (String) step.get("subject"), (Boolean) step.get("any_subject"), lines((List<?>) step.get("lines")), known == null ? null : known::contains);
+      StockgateToken current = verifier;
+      List<Callable<StockgateToken.Result>> calls = Collections.nCopies(((Long) step.get("times")).intValue(), () -> current.verify((String) step.get("token"), order));
+      Set<String> reasons = new TreeSet<>();
+      StockgateToken.Result result = null;
+      for (var call : threads.invokeAll(calls)) {
+        result = call.get();
+        reasons.add(result.reason());
+      }
+      System.out.println("{\"reason\":\"" + String.join("|", reasons) + "\",\"id\":\"" + (result.claims() == null ? "" : result.claims().jti()) + "\"}");
     }
+    threads.shutdown();
   }
 
   static List<StockgateToken.Line> lines(List<?> values) {

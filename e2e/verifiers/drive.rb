@@ -20,6 +20,8 @@ $stdin.each_line do |line|
     end
   end
   known = step["known"] && ->(jti) { step["known"].include?(jti) }
-  reason, claims = verifier.verify(step["token"], subject: step["subject"], any_subject: step["any_subject"], lines: step["lines"], known: known)
-  puts JSON.generate({ reason: reason, id: claims ? claims["jti"] : "" })
+  options = { subject: step["subject"], any_subject: step["any_subject"], lines: step["lines"], known: known }
+  results = Array.new(step["times"]) { Thread.new { verifier.verify(step["token"], **options) } }.map(&:value)
+  claims = results.first.last
+  puts JSON.generate({ reason: results.map(&:first).uniq.join("|"), id: claims ? claims["jti"] : "" })
 end
