@@ -80,7 +80,7 @@ final class StockgateToken
     {
         try {
             $claims = $this->genuine((string) $token);
-        } catch (UnexpectedValueException $refused) {
+        } catch (StockgateTokenRefused $refused) {
             return [$refused->getMessage(), null];
         }
         $subject = (string) $subject;
@@ -223,7 +223,7 @@ final class StockgateToken
     private static function must(bool $good, string $reason = 'malformed'): void
     {
         if (!$good) {
-            throw new UnexpectedValueException($reason);
+            throw new StockgateTokenRefused($reason);
         }
     }
 
@@ -350,4 +350,9 @@ final class StockgateToken
         self::must(is_string($text));
         return $text;
     }
+}
+
+/** Why a token is refused, within this file. */
+final class StockgateTokenRefused extends Exception
+{
 }
