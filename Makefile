@@ -1,6 +1,6 @@
 # Targets for development. `make demo` needs only Go. `make test` also needs
-# redis-server, PostgreSQL, nginx and the languages of the examples: Node, a JDK, Python
-# and curl. `make bench` needs nginx with Lua, wrk and h2load. Both install them on Debian
+# redis-server, PostgreSQL, nginx and the languages of the examples: Node, a JDK, Python,
+# PHP, Ruby and curl. `make bench` needs nginx with Lua, wrk and h2load. Both install them on Debian
 # and Ubuntu.
 
 .DEFAULT_GOAL := build
@@ -36,7 +36,7 @@ test-slow: test-needs
 	DRAW=$(DRAW) RAPID_SEED=$(SEED) scripts/test-slow $(PACKAGES)
 
 test-needs:
-	scripts/need redis-server postgres mariadbd gcc node npm javac python3-cryptography curl nginx prometheus promtool script
+	scripts/need redis-server postgres mariadbd gcc node javac php ruby python3-cryptography curl nginx prometheus promtool script
 
 # The dashboard, and the example page of examples/challenge, in Chromium. Screenshots are in
 # bin/screens. The dashboard's sources must give what is committed.

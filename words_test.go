@@ -34,7 +34,7 @@ var sparing = []struct {
 var wordsNever = []string{".git", "bin", "node_modules", "CHANGELOG.md", "LICENSE", "words_test.go"}
 
 // wordFiles are the other files with prose, by extension or name.
-var wordFiles = []string{".md", ".lua", ".sh", ".py", ".js", ".mjs", ".java", ".html", ".conf", ".yml", ".example", "Makefile", "run", "lint", "need", "fuzz", "pgo", "levers"}
+var wordFiles = []string{".md", ".lua", ".sh", ".py", ".js", ".mjs", ".java", ".php", ".rb", ".html", ".conf", ".yml", ".example", "Makefile", "run", "lint", "need", "fuzz", "pgo", "levers"}
 
 // Comments, messages and pages name the thing or the role that acts.
 func TestWords(t *testing.T) {

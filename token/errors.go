@@ -16,9 +16,11 @@ var (
 	// ErrAlgorithm: an algorithm that is not accepted at all, or not the one
 	// that belongs to the key.
 	ErrAlgorithm = errors.New("wrong algorithm")
-	// ErrUnknownKey: signed with a key that the verifier does not know, or
-	// could not fetch.
+	// ErrUnknownKey: signed with a key that the verifier does not know.
 	ErrUnknownKey = errors.New("unknown key")
+	// ErrKeysUnavailable: signed with a key that the verifier does not have, while the JWKS cannot be
+	// fetched. It passes: answer 503.
+	ErrKeysUnavailable = errors.New("keys unavailable")
 	// ErrSignature: the signature does not belong to this token.
 	ErrSignature = errors.New("wrong signature")
 	// ErrIssuer and ErrAudience: issued by, or meant for, another party.
@@ -30,6 +32,8 @@ var (
 	ErrLines = errors.New("wrong lines")
 	// ErrExpired: the time during which the hold is guaranteed is over.
 	ErrExpired = errors.New("expired token")
+	// ErrKnown: everything is correct, and the backend has answered this id before: give that answer again.
+	ErrKnown = errors.New("known id")
 )
 
 // Errors of signing.

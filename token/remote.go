@@ -63,7 +63,7 @@ func (r *RemoteKeys) lookup(ctx context.Context, kid string) (checker, error) {
 	case errors.Is(err, jwks.ErrMissing):
 		return checker{}, fmt.Errorf("%w: %q is %w: is this the edge that signed?", ErrUnknownKey, short(kid), err)
 	case err != nil:
-		return checker{}, fmt.Errorf("%w: %q: %w", ErrUnknownKey, short(kid), err)
+		return checker{}, fmt.Errorf("%w: %q: %w: answer 503, and compare the URL with the edge's", ErrKeysUnavailable, short(kid), err)
 	}
 	return set[kid], nil
 }

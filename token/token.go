@@ -18,6 +18,7 @@ package token
 import (
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 const (
@@ -78,6 +79,9 @@ func FromRequest(r *http.Request) (string, error) {
 	case 1:
 		if values[0] == "" {
 			return "", fmt.Errorf("%w: the %s header is empty", ErrMissing, Header)
+		}
+		if strings.Contains(values[0], ",") {
+			return "", fmt.Errorf("%w: a proxy has joined several %s headers", ErrRepeated, Header)
 		}
 		return values[0], nil
 	default:

@@ -46,6 +46,10 @@ type Expect struct {
 	// A token's line without a region holds stock that is not split by region,
 	// so it answers for any region; a line with one answers only for the same.
 	Lines []Line
+	// Known reports whether the backend has answered this reservation id before, with an order or a refusal; nil:
+	// not asked. It is asked last, about a token that is correct but for its time. The column that is unique
+	// decides nevertheless: two requests with one token may both come to the answer that it is new.
+	Known func(ctx context.Context, id string) (bool, error)
 }
 
 // Verifier checks tokens. It may be used by many goroutines at once.
@@ -118,9 +122,9 @@ func (v *Verifier) collect(o Options) error {
 
 // Verify checks a token and returns its claims.
 //
-// Errors wrap one sentinel of this package. With [ErrSubject], [ErrLines] and
-// [ErrExpired] the claims are returned too: the token is genuine, and a backend that
-// has answered this id before repeats its first answer. The time is checked last, so
+// Errors wrap one sentinel of this package, or come from [Expect.Known]. With [ErrSubject], [ErrLines],
+// [ErrExpired] and [ErrKnown] the claims are returned too: the token is genuine. A backend that has answered this id
+// before repeats its first answer, also when the token has expired meanwhile: Known tells. The time is checked last, so
 // with ErrExpired everything else is correct.
 func (v *Verifier) Verify(token string, expect Expect) (*Claims, error) {
 	return v.VerifyContext(context.Background(), token, expect)
@@ -143,11 +147,25 @@ func (v *Verifier) VerifyContext(ctx context.Context, token string, expect Expec
 			return claims, err
 		}
 	}
-	ends := time.Unix(claims.ExpiresAt, 0)
-	if now := v.now(); !now.Before(ends.Add(v.leeway)) {
-		return claims, fmt.Errorf("%w: it ended %s ago, at %s: do not sell; let the buyer try again, and compare this machine's clock with Redis's", ErrExpired, now.Sub(ends).Round(time.Millisecond), ends.UTC().Format(time.RFC3339))
+	if expect.Known != nil {
+		known, err := expect.Known(ctx, claims.ID)
+		if err != nil {
+			return claims, fmt.Errorf("looking for the answer to a reservation id: %w", err)
+		}
+		if known {
+			return claims, fmt.Errorf("%w: answer as the first time", ErrKnown)
+		}
 	}
-	return claims, nil
+	return claims, v.checkTime(claims)
+}
+
+func (v *Verifier) checkTime(claims *Claims) error {
+	now := v.now()
+	if now.Add(-v.leeway).Unix() < claims.ExpiresAt { // in seconds: no exp is too large
+		return nil
+	}
+	ends := time.Unix(claims.ExpiresAt, 0)
+	return fmt.Errorf("%w: it ended %s ago, at %s: do not sell; let the buyer try again, and compare this machine's clock with Redis's", ErrExpired, now.Sub(ends).Round(time.Millisecond), ends.UTC().Format(time.RFC3339))
 }
 
 // genuine returns the claims of a token that one of our keys signed, by the

@@ -364,6 +364,7 @@ func TestFromRequest(t *testing.T) {
 		{[]string{""}, token.ErrMissing},
 		{[]string{"a"}, nil},
 		{[]string{"a", "a"}, token.ErrRepeated},
+		{[]string{"a, a"}, token.ErrRepeated},
 	} {
 		r := &http.Request{Header: http.Header{token.Header: c.values}}
 		got, err := token.FromRequest(r)

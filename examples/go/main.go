@@ -39,6 +39,13 @@ func claim(reservation string) string {
 	return orders[reservation]
 }
 
+// known reports whether there is an order for a reservation.
+func known(_ context.Context, reservation string) (bool, error) {
+	mu.Lock()
+	defer mu.Unlock()
+	return orders[reservation] != "", nil
+}
+
 func set(reservation, state string) {
 	mu.Lock()
 	defer mu.Unlock()
@@ -65,17 +72,14 @@ func order(verifier *token.Verifier) http.HandlerFunc {
 		claims, err := verifier.VerifyContext(r.Context(), signed, token.Expect{
 			Subject: buyer,
 			Lines:   []token.Line{{SKU: body.SKU, Quantity: body.Quantity, Region: body.Region}},
+			Known:   known,
 		})
-		// A genuine token that is late: an order that was written keeps its answer.
-		late := errors.Is(err, token.ErrExpired)
-		if err != nil && !late {
-			http.Error(w, err.Error(), http.StatusForbidden)
+		switch {
+		case errors.Is(err, token.ErrKnown): // an order that was written keeps its answer
+		case errors.Is(err, token.ErrKeysUnavailable):
+			http.Error(w, err.Error(), http.StatusServiceUnavailable)
 			return
-		}
-		mu.Lock()
-		_, known := orders[claims.ID]
-		mu.Unlock()
-		if late && !known {
+		case err != nil:
 			http.Error(w, err.Error(), http.StatusForbidden)
 			return
 		}

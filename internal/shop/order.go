@@ -28,7 +28,11 @@ func (a answer) of(jti string, no int64) answer {
 
 func (a answer) write(w http.ResponseWriter) { writeJSON(w, a.Status, a) }
 
-func forbidden(err error) answer {
+// refuse is the answer to a token that is not accepted, at present or at all.
+func refuse(err error) answer {
+	if errors.Is(err, token.ErrKeysUnavailable) {
+		return answer{Status: http.StatusServiceUnavailable, Code: 503, Msg: err.Error()}
+	}
 	return answer{Status: http.StatusForbidden, Code: 403, Msg: err.Error()}
 }
 
@@ -110,7 +114,7 @@ func (s *Shop) check(r *http.Request, lines []sale.Line) (purchase, *answer) {
 	}
 	signed, err := token.FromRequest(r)
 	if err != nil {
-		refusal := forbidden(err)
+		refusal := refuse(err)
 		return p, &refusal
 	}
 	// Without the header the order belongs to the token's buyer.
@@ -124,7 +128,7 @@ func (s *Shop) check(r *http.Request, lines []sale.Line) (purchase, *answer) {
 		p.jti = ""
 	}
 	if err != nil {
-		refusal := forbidden(err)
+		refusal := refuse(err)
 		return p, &refusal
 	}
 	return p, nil

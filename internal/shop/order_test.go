@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/shop"
+	"github.com/stockgate/stockgate/token"
 )
 
 func TestWhatAnOrderLooksLike(t *testing.T) {
@@ -93,6 +95,26 @@ func TestTheTokenNamesTheBuyer(t *testing.T) {
 	b := newBench(t, shop.Options{})
 	wantStatus(t, b.mustSend(t, b.request(t, b.sign(t, "r1", line("a", 1, "")))), http.StatusCreated, 0)
 	if orders := b.orders(t); len(orders) != 1 || orders[0].Buyer != "u1" {
+		t.Errorf("written: %+v", orders)
+	}
+}
+
+// A token that cannot be verified at present may be genuine: the shop says so, and writes nothing.
+func TestKeysThatAreAway(t *testing.T) {
+	edge := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(edge.Close)
+	keys, err := token.NewRemoteKeys(token.RemoteOptions{URL: edge.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	verifier, err := token.NewVerifier(token.Options{Remote: keys, Audience: audience})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := new(bench)
+	b.open(t, shop.Options{Verifier: verifier})
+	wantStatus(t, b.mustSend(t, b.request(t, b.sign(t, "r1", line("a", 1, "")))), 503, 503)
+	if orders := b.orders(t); len(orders) != 0 {
 		t.Errorf("written: %+v", orders)
 	}
 }
