@@ -55,6 +55,8 @@ func (f *forge) orders() {
 		{"the region's own stock first", two, []token.Line{line("a", 4, "x"), line("a", 2, "")}, "lines"},
 		{"the most units", most, []token.Line{line("a", token.MaxUnits, "")}, "ok"},
 		{"skus that are numbers", numbers, []token.Line{line("007", 1, ""), line("7", 2, "")}, "ok"},
+		{"bundles as they were ordered", wine(), []token.Line{line("gift", 1, "eu"), line("carton", 2, ""), line("bottle", 1, "")}, "ok"},
+		{"the components of bundles", wine(), []token.Line{line("bottle", 26, ""), line("glass", 2, "eu")}, "lines"},
 		{"skus that are equal numbers", numbers, []token.Line{line("7", 3, "")}, "lines"},
 	} {
 		s := f.step(mustSign(f.t, f.key, c.held), c.want)
