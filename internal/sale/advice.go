@@ -52,7 +52,7 @@ func adviceOnLimit(item *Item, l *Limit) string {
 	case one*least > l.Max:
 		return fmt.Sprintf("the item %s cannot be bought: an order of it counts at least %d units, and the limit of %s is %d", item.SKU, one*least, l.String(), l.Max)
 	case l.SKU == "" && one > 1:
-		return fmt.Sprintf("the limit of %s counts %s as %d units, as its components; to count bundles, narrow a limit with sku: %s", l.String(), item.SKU, one, item.SKU)
+		return fmt.Sprintf("the limit of %s counts one %s as the %d units of its components; to count bundles, narrow a limit with sku: %s", l.String(), item.SKU, one, item.SKU)
 	}
 	return ""
 }

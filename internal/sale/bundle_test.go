@@ -228,8 +228,8 @@ func TestAdviceOnLimits(t *testing.T) {
 		"{per: buyer, every: sale, count: units, max: 24, sku: bottle}": "",
 		"{per: buyer, every: sale, count: units, max: 1, sku: carton}":  "",
 		"{per: buyer, every: sale, count: orders, max: 1}":              "",
-		"{per: buyer, every: sale, count: units, max: 24}": "the limit of units per buyer and sale counts carton as 12 units, as its components; to count bundles, narrow a limit with sku: carton\n" +
-			"the limit of units per buyer and sale counts gift as 4 units, as its components; to count bundles, narrow a limit with sku: gift",
+		"{per: buyer, every: sale, count: units, max: 24}": "the limit of units per buyer and sale counts one carton as the 12 units of its components; to count bundles, narrow a limit with sku: carton\n" +
+			"the limit of units per buyer and sale counts one gift as the 4 units of its components; to count bundles, narrow a limit with sku: gift",
 	} {
 		s := parsed(t, bundles("limits: ["+limit+"]\n"))
 		if got := strings.Join(s.Advice(time.Date(2026, 11, 1, 0, 0, 0, 0, time.UTC)), "\n"); got != want {
