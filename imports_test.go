@@ -208,6 +208,7 @@ var arrows = map[string][]string{
 	"caddymodule/ledgers/mysql":       {"caddymodule/app", "internal/ledger", "internal/ledger/mysql"},
 	"caddymodule/ledgers/postgres":    {"caddymodule/app", "internal/ledger", "internal/ledger/postgres"},
 	"caddymodule/ledgers/sqlite":      {"caddymodule/app", "internal/ledger", "internal/ledger/sqlite"},
+	"caddymodule/internal/shopdb":     {"caddymodule/app"},
 	"caddymodule/mirror":              {"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "internal/ledger/mirror"},
 	"caddymodule/movein":              {"caddymodule/app", "internal/ledger/movein", "internal/sale"},
 	"caddymodule/internal/shopurl":    nil,
@@ -284,8 +285,8 @@ var arrows = map[string][]string{
 	},
 	"caddymodule/operate/capacity": nil,
 	"caddymodule/command": {
-		"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "caddymodule/operate/adminapi", "caddymodule/operate/capacity",
-		"caddymodule/operate/demo", "caddymodule/operate/rehearse", "filters/list", "filters/refuse", "internal/edge", "internal/ledger/recovery",
+		"caddymodule", "caddymodule/app", "caddymodule/internal/shopdb", "caddymodule/internal/terminal", "caddymodule/operate/adminapi",
+		"caddymodule/operate/capacity", "caddymodule/operate/demo", "caddymodule/operate/rehearse", "filters/list", "filters/refuse", "internal/edge", "internal/ledger/recovery",
 		"internal/sale", "internal/stampede", "internal/store/backup", "internal/store/record", "internal/store/reservation", "internal/store/shard", "lua",
 	},
 

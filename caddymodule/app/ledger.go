@@ -34,14 +34,19 @@ type LedgerModule interface {
 	Schema() []string
 }
 
+// ErrReplica says that a shop's database is not the primary, as far as its settings tell.
+var ErrReplica = errors.New("the shop's database is read-only: a replica may lag behind, and show units that are sold and lack orders. " +
+	"Give the address of the primary; if this is the primary, switch its read_only off")
+
 // StockDatabase is an optional interface of modules in stockgate.ledgers: a kind of
-// database from which a sale file can take its stock.
+// database that a shop may have, and that commands ask.
 type StockDatabase interface {
 	// OpensStock reports whether an address belongs to a database of this kind.
 	OpensStock(dsn string) bool
-	// OpenStock opens the database for reading. It need not connect. An error does not
-	// repeat the address, which may contain a password.
-	OpenStock(dsn string) (*sql.DB, error)
+	// OpenStock opens the database for reading. It need not connect. A query ends in the database too
+	// once it has taken longer than within. An error does not repeat the address, which may contain a
+	// password; a connection fails with ErrReplica where the database tells that it is a replica.
+	OpenStock(dsn string, within time.Duration) (*sql.DB, error)
 }
 
 // Journal bounds how much of each sale's journal stays in Redis. The newest 10,000

@@ -153,6 +153,12 @@ func (l *orderList) addUnits(name, quantity, sku string, line int) error {
 	if err != nil {
 		return fmt.Errorf("%s:%d: %.40q is no number of units: a whole number from 0, or name another column with --quantity", l.file, line, quantity)
 	}
+	l.count(name, sku, n)
+	return nil
+}
+
+// count adds units to an order.
+func (l *orderList) count(name, sku string, n int64) {
 	if l.units == nil {
 		l.units = make(map[string]map[string]int64)
 	}
@@ -160,7 +166,6 @@ func (l *orderList) addUnits(name, quantity, sku string, line int) error {
 		l.units[name] = make(map[string]int64, 1)
 	}
 	l.units[name][sku] += n
-	return nil
 }
 
 var errUnits = errors.New("no number of units")
@@ -291,7 +296,7 @@ func placesOf(first []string, columns orderColumnNames) (at orderPlaces, header 
 			}
 		}
 		if named != "" && err == nil {
-			err = usageError{fmt.Errorf("it has no column %q, as --%s says; the first line has %q", named, flag, first)}
+			err = usageError{fmt.Errorf("it has no column %q, as --%s says; it begins with %q", named, flag, first)}
 		}
 		return -1
 	}
@@ -304,7 +309,7 @@ func placesOf(first []string, columns orderColumnNames) (at orderPlaces, header 
 	case len(first) == 1:
 		return orderPlaces{0, -1, -1}, false, nil
 	}
-	return at, false, usageError{fmt.Errorf("which column has the reservation ids or refs? Name it with --column; the first line has %q", first)}
+	return at, false, usageError{fmt.Errorf("which column has the reservation ids or refs? Name it with --column; it begins with %q", first)}
 }
 
 func indexFold(row []string, name string) int {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,7 +17,7 @@ import (
 
 func reconcileCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "reconcile <sale> [--repair] [--shop <file> [--column <name>] [--quantity <name>] [--sku <name>] [--take-over] | --probe]",
+		Use:   "reconcile <sale> [--repair] [--shop <file or database> [--query <sql>] [--column <name>] [--quantity <name>] [--sku <name>] [--take-over] | --probe]",
 		Short: "Compares Redis with its own records, the journal, the ledger and the shop",
 		Long: `
 Compares what Redis keeps of a sale (counters of stock and purchase limits, holds,
@@ -37,6 +38,11 @@ may have several rows, whose units are added. --probe asks the shop itself, by t
 probes of the gates, about what is in doubt and what changed last. With --repair what
 is in doubt and in the shop is confirmed. Nothing is released or refunded by a guess.
 
+With --query, --shop is the address of the shop's database, which this command asks:
+postgres://, mysql:// or sqlite:/path, with {env.NAME} or {file./path} in place of the
+password. The query gives a row for each order, or for each item of an order, with
+columns that are named as in a CSV. It runs in a transaction that only reads.
+
 --take-over, for orders that came past the gate, as in a bypass: the units of an order
 of the file that has no reservation are out of the stock, with --repair, and the same
 again changes nothing. The sale must be paused, and the file needs units. Where fewer
@@ -46,12 +52,16 @@ in purchase limits.
 Exit status: 0 all agrees, or was repaired; 1 there are differences.`,
 		Example: `  $ caddy stockgate reconcile double11
   $ caddy stockgate reconcile double11 --repair
-  $ caddy stockgate reconcile double11 --shop orders.csv --column order_no`,
+  $ caddy stockgate reconcile double11 --shop orders.csv --column order_no
+  $ caddy stockgate reconcile double11 --shop 'mysql://reader:{env.SHOP_PASSWORD}@db.example.com/shop' \
+      --query "SELECT order_no AS ref, sku, qty FROM order_lines WHERE sale = 'double11'"`,
 		RunE: action(reconcileSale, "sale"),
 	}
 	flags := cmd.Flags()
 	flags.Bool("repair", false, "Put right what differs")
-	flags.String("shop", "", "A file of the shop's orders, - is the standard input")
+	flags.String("shop", "", "A file of the shop's orders, - is the standard input; with --query the address of a database")
+	flags.String("query", "", "The query of the shop's orders")
+	flags.Duration("timeout", 30*time.Second, "How long the query may take, 1s to 10m")
 	flags.String("column", "", "The column of the file that has the reservation ids or refs")
 	flags.String("quantity", "", "The column of the file that has the units (default: quantity or qty)")
 	flags.String("sku", "", "The column of the file that has the item of the units (default: sku)")
@@ -67,10 +77,12 @@ func reconcileSale(c *call) error {
 		return usageError{errors.New("--take-over goes with --shop: a file of the shop's orders says what it has sold")}
 	case file == "" && c.text("column")+c.text("quantity")+c.text("sku") != "":
 		return usageError{errors.New("--column, --quantity and --sku go with --shop")}
+	case file == "" && c.text("query") != "":
+		return usageError{errors.New("--query goes with --shop: the address of the shop's database")}
 	case file != "" && ask.Probe:
 		return usageError{errors.New("--shop and --probe do not go together")}
 	case file != "":
-		list, err := c.openOrders(file, orderColumnNames{order: c.text("column"), quantity: c.text("quantity"), item: c.text("sku")})
+		list, err := c.shopOrders(file)
 		if err != nil {
 			return err
 		}
@@ -89,6 +101,20 @@ func reconcileSale(c *call) error {
 		return err
 	}
 	return c.reportDifferences(&report)
+}
+
+// shopOrders reads the shop's orders, from a file or from a database.
+func (c *call) shopOrders(from string) (*orderList, error) {
+	columns := orderColumnNames{order: c.text("column"), quantity: c.text("quantity"), item: c.text("sku")}
+	switch asks := c.text("query") != ""; {
+	case asks:
+		return c.askOrders(from, columns)
+	case strings.Contains(from, "://") || strings.HasPrefix(from, "sqlite:"):
+		return nil, usageError{errNeedsQuery}
+	case c.cmd.Flags().Changed("timeout"):
+		return nil, usageError{errors.New("--timeout goes with --query")}
+	}
+	return c.openOrders(from, columns)
 }
 
 // against says what Redis was compared with.

@@ -29,7 +29,7 @@ func applyFile(c *call) error {
 	next, err := sale.ParseFrom(file, sale.Sources{
 		Query: func(f sale.StockFrom) (*sale.Table, error) {
 			asked = true
-			return askStock(f)
+			return askStock(c.cmd.Context(), f)
 		},
 		Keys: move.ask,
 	}) // it names the lines of this file; Caddy checks it again

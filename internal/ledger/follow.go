@@ -141,7 +141,7 @@ func (s *following) sayLess(head journal.Head) {
 		return
 	}
 	s.saidLess = time.Now()
-	s.log.Error("the ledger has less than was acknowledged: its file was removed, replaced or put back from a backup, or another edge follows the sale with a ledger of its own; "+
+	s.log.Error("the ledger has less than was acknowledged: its file was removed, replaced, put back from a backup or failed over to a replica that was behind, or another edge follows the sale with a ledger of its own; "+
 		"it gets from the journal what that still has", zap.String("sale", s.sale), zap.Int64("has", s.at.Seq), zap.Int64("acknowledged", head.Acked), zap.Int64("journal_from", head.First))
 }
 

@@ -157,7 +157,7 @@ func (e *PositionError) Error() string {
 			e.Sale, e.Have.Epoch, e.Want.Epoch, e.Sale)
 	}
 	if e.Have.Seq < e.Want.Seq {
-		return fmt.Sprintf("the ledger has sale %s up to entry %d, and the journal begins after entry %d: what is between is in neither. The ledger was removed, replaced or put back from a backup, "+
+		return fmt.Sprintf("the ledger has sale %s up to entry %d, and the journal begins after entry %d: what is between is in neither. The ledger was removed, replaced, put back from a backup or failed over to a replica that was behind, "+
 			"or another edge follows the sale with a ledger of its own; give this edge the ledger that has these entries, see docs/ledger.md. Until then this one does not follow the sale",
 			e.Sale, e.Have.Seq, e.Want.Seq)
 	}

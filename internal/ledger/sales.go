@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -64,17 +65,20 @@ func EachSale(ctx context.Context, in Sales, failed func(), work func(ctx contex
 // Trouble remembers the last error of a sale, so that it is logged once.
 type Trouble struct {
 	text   string // empty: nothing
+	lacks  bool   // it is a PositionError
 	logged time.Time
 }
 
-// Note says what to log: a new error, another error after long enough, or the end of an error.
+// Note says what to log: a new error, another error after long enough, or the end of an error. Movements that the ledger
+// lacks are logged at once, because after a failover the error before is that the database was away.
 func (t *Trouble) Note(err error) (wrong, right bool) {
+	_, lacks := errors.AsType[*PositionError](err)
 	switch text := fmt.Sprint(err); {
 	case err == nil && t.text != "":
 		t.text = ""
 		return false, true
-	case err != nil && (t.text == "" || t.text != text && time.Since(t.logged) > repeatLog):
-		t.text, t.logged = text, time.Now()
+	case err != nil && (t.text == "" || t.text != text && (lacks && !t.lacks || time.Since(t.logged) > repeatLog)):
+		t.text, t.lacks, t.logged = text, lacks, time.Now()
 		return true, false
 	}
 	return false, false

@@ -2,7 +2,9 @@ package sale
 
 import (
 	"cmp"
+	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -37,8 +39,22 @@ type MoveFrom struct {
 	Listed  map[string]int64
 	// Bundles are the components of each SKU that is a bundle.
 	Bundles map[string][]Component
-	Stock   *StockKeys  // nil: the file has the stock
-	Bought  *BoughtKeys // nil: nothing is known of what was bought
+	// Regional are the SKUs with regions, of which nothing is taken over.
+	Regional map[string]bool
+	Stock    *StockKeys  // nil: the file has the stock
+	Bought   *BoughtKeys // nil: nothing is known of what was bought
+}
+
+// SKUs are all SKUs of which purchases are taken over.
+func (f *MoveFrom) SKUs() map[string]bool {
+	all := make(map[string]bool, len(f.Listed)+len(f.Bundles))
+	for sku := range f.Listed {
+		all[sku] = true
+	}
+	for sku := range f.Bundles {
+		all[sku] = true
+	}
+	return all
 }
 
 // StockKeys are keys that say how many units are left.
@@ -53,9 +69,14 @@ type StockKeys struct {
 	Timeout      time.Duration
 }
 
-// BoughtKeys are keys that say how much each buyer has bought.
+// BoughtKeys are keys, or a query of a database, that say how much each buyer has bought.
 type BoughtKeys struct {
 	Redis, Key string
+	// DSN is the address of the database, and Query gives a row for each purchase, instead of Redis and what keys have.
+	// Query is empty: keys say it.
+	DSN, Query string
+	// Rows runs Query each time it is called. The caller that opens the source sets it.
+	Rows BoughtRows
 	// Member is the form of a field of a hash or of a member of a set, Value that of a hash's
 	// value, such as {buyer} and {units}.
 	Member, Value string
@@ -66,10 +87,15 @@ type BoughtKeys struct {
 	// Identity is the kind of identity that {buyer} is.
 	Identity string
 	// Orders: {units} counts orders of one unit each, else one order has them all.
-	Orders       bool
+	Orders bool
+	// AbsentIsNone: a key that does not exist, or a query without rows, means that nothing was bought.
 	AbsentIsNone bool
 	Timeout      time.Duration
 }
+
+// BoughtRows runs a query within a time: columns gets the names of its columns, then row each of its rows. An error of
+// either ends it.
+type BoughtRows func(ctx context.Context, within time.Duration, columns func([]string) error, row func([]any) error) error
 
 // MovedStock is what a shop's keys say.
 type MovedStock struct {
@@ -114,13 +140,15 @@ type MovePurchase struct {
 // boughtFrom is BoughtKeys as written.
 type boughtFrom struct {
 	redis, key, member, skip, value, identity, counts, absent field[string]
+	// dsn and query name a database, instead of keys.
+	dsn, query field[string]
 
 	json    field[map[string]string]
 	timeout field[Span]
 }
 
 var (
-	boughtFromFields = []string{"redis", "key", "member", "skip", "value", "json", "identity", "counts", "absent", "timeout"}
+	boughtFromFields = []string{"dsn", "query", "redis", "key", "member", "skip", "value", "json", "identity", "counts", "absent", "timeout"}
 	boughtJSONFields = []string{"buyer", "units", "sku"}
 	movedInFields    = []string{"purchases", "units", "done"}
 )
@@ -131,7 +159,7 @@ func (r *reader) boughtFrom(n *yaml.Node, path string) field[boughtFrom] {
 		path := path + "." + name
 		texts := map[string]*field[string]{
 			"redis": &f.val.redis, "key": &f.val.key, "member": &f.val.member, "skip": &f.val.skip, "value": &f.val.value, "identity": &f.val.identity,
-			"counts": &f.val.counts, "absent": &f.val.absent,
+			"counts": &f.val.counts, "absent": &f.val.absent, "dsn": &f.val.dsn, "query": &f.val.query,
 		}
 		switch name {
 		case "timeout":
@@ -201,12 +229,10 @@ func (d *document) checkMoving(found *findings) {
 	if !f.set || f.bad {
 		return
 	}
-	if !f.val.redis.set && !d.stockFrom.val.redis.set {
-		found.add(f.line, "bought_from.redis", "is missing: give the address of the shop's Redis, such as redis://:{env.SHOP_REDIS}@host:6379/0")
-	}
-	needText(found, f.val.key, f.line, "bought_from.key", "give the key that says who has bought, such as bought_{sku}")
-	if f.val.value.set && f.val.json.set {
-		found.add(f.val.json.line, "bought_from.json", "cannot stand beside value: a value is JSON, or a text of that form")
+	if f.val.query.set || f.val.dsn.set {
+		d.checkBoughtQuery(found)
+	} else {
+		d.checkBoughtKeys(found)
 	}
 	if t := f.val.timeout; t.set && !t.bad && (t.val < leastStockTimeout || t.val > mostStockTimeout) {
 		found.add(t.line, "bought_from.timeout", "must be %s to %s", leastStockTimeout, mostStockTimeout)
@@ -220,8 +246,32 @@ func (d *document) checkMoving(found *findings) {
 	checkAbsent(found, f.val.absent, "bought_from.absent")
 }
 
+func (d *document) checkBoughtKeys(found *findings) {
+	f := &d.boughtFrom
+	if !f.val.redis.set && !d.stockFrom.val.redis.set {
+		found.add(f.line, "bought_from.redis", "is missing: give the address of the shop's Redis, such as redis://:{env.SHOP_REDIS}@host:6379/0, or dsn and query for a database")
+	}
+	needText(found, f.val.key, f.line, "bought_from.key", "give the key that says who has bought, such as bought_{sku}")
+	if f.val.value.set && f.val.json.set {
+		found.add(f.val.json.line, "bought_from.json", "cannot stand beside value: a value is JSON, or a text of that form")
+	}
+}
+
+func (d *document) checkBoughtQuery(found *findings) {
+	f := &d.boughtFrom
+	for name, line := range map[string]field[string]{"redis": f.val.redis, "key": f.val.key, "member": f.val.member, "skip": f.val.skip, "value": f.val.value, "json": {line: f.val.json.line, set: f.val.json.set}} {
+		if line.set {
+			found.add(line.line, "bought_from."+name, "cannot stand beside query: what was bought is taken from one of them")
+		}
+	}
+	needText(found, f.val.query, f.line, "bought_from.query", "give a query with the columns buyer, sku and units")
+	if f.val.dsn.set || !d.stockFrom.val.dsn.set {
+		needText(found, f.val.dsn, f.line, "bought_from.dsn", "give the address of the shop's database, such as postgres://…, mysql://… or sqlite:/…")
+	}
+}
+
 func needText(found *findings, f field[string], line int, path, hint string) {
-	if need(found, f, line, path, hint) && f.val == "" {
+	if need(found, f, line, path, hint) && strings.TrimSpace(f.val) == "" {
 		found.add(f.line, path, "is empty: %s", hint)
 	}
 }
@@ -232,9 +282,24 @@ func checkAbsent(found *findings, f field[string], path string) {
 	}
 }
 
+// moveBundles adds the bundles: one with a component that has regions is as an item with regions.
+func (d *document) moveBundles(from *MoveFrom) {
+	for i := range d.items.val {
+		e := &d.items.val[i]
+		components := e.buildComponents()
+		switch {
+		case !e.components.set:
+		case slices.ContainsFunc(components, func(c Component) bool { return from.Regional[c.SKU] }):
+			from.Regional[e.sku.val] = true
+		default:
+			from.Bundles[e.sku.val] = components
+		}
+	}
+}
+
 // move asks for the keys, and puts the units among the items.
 func (d *document) move(found *findings, ask func(MoveFrom) (*MovedStock, error)) error {
-	from := MoveFrom{Sale: d.id.val, Listed: make(map[string]int64, len(d.items.val)), Bundles: make(map[string][]Component)}
+	from := MoveFrom{Sale: d.id.val, Listed: make(map[string]int64, len(d.items.val)), Bundles: make(map[string][]Component), Regional: make(map[string]bool)}
 	s, b := &d.stockFrom.val, &d.boughtFrom.val
 	line := d.boughtFrom.line
 	if s.redis.set {
@@ -246,26 +311,30 @@ func (d *document) move(found *findings, ask func(MoveFrom) (*MovedStock, error)
 	}
 	if d.boughtFrom.set {
 		from.Bought = &BoughtKeys{
-			Redis: b.redis.val, Key: b.key.val, Member: b.member.val, Skip: b.skip.val, Value: b.value.val, JSON: b.json.val,
+			DSN: b.dsn.val, Query: b.query.val, Redis: b.redis.val, Key: b.key.val, Member: b.member.val, Skip: b.skip.val, Value: b.value.val, JSON: b.json.val,
 			Identity: cmp.Or(b.identity.val, "buyer"), Orders: b.counts.val == "orders", AbsentIsNone: b.absent.val == "none", Timeout: timeoutOf(b.timeout),
 		}
 		if from.Bought.Redis == "" {
 			from.Bought.Redis = s.redis.val
+		}
+		if from.Bought.DSN == "" {
+			from.Bought.DSN = s.dsn.val
 		}
 	}
 	for i := range d.items.val {
 		e := &d.items.val[i]
 		switch {
 		case e.regions.set:
+			from.Regional[e.sku.val] = true
 			continue
 		case e.components.set:
-			from.Bundles[e.sku.val] = e.buildComponents()
 			continue
 		case !e.stock.set && from.Stock != nil:
 			from.Counted = append(from.Counted, e.sku.val)
 		}
 		from.Listed[e.sku.val] = e.stock.val
 	}
+	d.moveBundles(&from)
 	if from.Stock != nil && len(from.Counted) == 0 {
 		found.add(line, "stock_from", "has nothing to read: every item has its stock in the file; leave stock out of the items that the shop's Redis counts")
 		return nil

@@ -67,7 +67,7 @@ func parse(data []byte, tree func([]byte) (*yaml.Node, error), from *Sources) (*
 		r.add(d.stockFrom.line, "stock_from", "is filled in by `caddy stockgate sale apply`, which alone asks the shop's database: apply the file with it")
 	}
 	if d.boughtFrom.set && from == nil {
-		r.add(d.boughtFrom.line, "bought_from", "is filled in by `caddy stockgate sale apply`, which alone asks the shop's Redis: apply the file with it")
+		r.add(d.boughtFrom.line, "bought_from", "is filled in by `caddy stockgate sale apply`, which alone asks the shop's Redis or database: apply the file with it")
 	}
 	if (d.stockFrom.set || d.boughtFrom.set) && !r.any() {
 		if err := d.fill(&r.findings, from); err != nil {

@@ -187,3 +187,37 @@ func TestKeysErrorsNameTheirLine(t *testing.T) {
 		}
 	}
 }
+
+// Mistakes about a query of purchases are named before it runs.
+func TestBoughtFromQuery(t *testing.T) {
+	for text, want := range map[string]string{
+		"bought_from: {query: SELECT 1}\n":                       "line 4: bought_from.dsn: is missing: give the address of the shop's database, such as postgres://…, mysql://… or sqlite:/…",
+		"bought_from: {dsn: x}\n":                                "line 4: bought_from.query: is missing: give a query with the columns buyer, sku and units",
+		"bought_from: {dsn: x, query: ' '}\n":                    "line 4: bought_from.query: is empty: give a query with the columns buyer, sku and units",
+		"bought_from: {dsn: x, query: y, key: 'b{sku}'}\n":       "line 4: bought_from.key: cannot stand beside query: what was bought is taken from one of them",
+		"bought_from: {dsn: x, query: y, json: {buyer: a}}\n":    "line 4: bought_from.json: cannot stand beside query: what was bought is taken from one of them",
+		"bought_from: {dsn: x, query: y, identity: person}\n":    `line 4: bought_from.identity: "person" is unknown: use buyer`,
+		"bought_from: {dsn: x, query: y, timeout: 11m}\n":        "line 4: bought_from.timeout: must be 1s to 10m",
+		"bought_from: {key: 'b{sku}'}\n":                         "line 4: bought_from.redis: is missing: give the address of the shop's Redis, such as redis://:{env.SHOP_REDIS}@host:6379/0, or dsn and query for a database",
+		"bought_from: {dsn: x, query: y}\nitems: [{sku: a b}]\n": `line 5: items[0].sku: must be 1 to 128 printable ASCII characters without space, not "a b"`,
+	} {
+		if !strings.Contains(text, "items") {
+			text += "items: [{sku: a, stock: 1}]\n"
+		}
+		_, err := sale.ParseFrom([]byte(head+text), sale.Sources{Keys: func(sale.MoveFrom) (*sale.MovedStock, error) { return nil, errors.New("the query was run") }})
+		if err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s%v, want %s", text, err, want)
+		}
+	}
+	var asked sale.MoveFrom
+	_, err := sale.ParseFrom([]byte(head+"stock_from: {dsn: x, query: z}\nbought_from: {query: y, absent: none}\n"), sale.Sources{
+		Query: table("sku region stock", row("a", nil, int64(3)), row("b", "n", int64(4))),
+		Keys: func(from sale.MoveFrom) (*sale.MovedStock, error) {
+			asked = from
+			return &sale.MovedStock{}, nil
+		},
+	})
+	if b := asked.Bought; err != nil || b == nil || b.DSN != "x" || b.Query != "y" || b.Identity != "buyer" || !b.AbsentIsNone || asked.Listed["a"] != 3 || !asked.Regional["b"] {
+		t.Errorf("%+v, error %v", asked, err)
+	}
+}

@@ -1,10 +1,7 @@
 package sale
 
 import (
-	"fmt"
-	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -128,22 +125,11 @@ func (r *rowReader) another(e *itemEntry, path string, region field[string], sto
 }
 
 func (r *rowReader) text(v any, path string) field[string] {
-	f := field[string]{line: r.line, set: true}
-	switch v := v.(type) {
-	case string:
-		f.val = v
-	case []byte:
-		f.val = string(v)
-	case int64:
-		f.val = strconv.FormatInt(v, 10)
-	case nil:
-		r.found.add(r.line, path, "must not be NULL")
-		f.bad = true
-	default:
-		r.found.add(r.line, path, "must be text or a whole number, not %s: cast it in the query, as in CAST(… AS text)", quote(fmt.Sprint(v)))
-		f.bad = true
+	text, err := QueryText(v)
+	if err != nil {
+		r.found.add(r.line, path, "%v", err)
 	}
-	return f
+	return field[string]{val: text, line: r.line, set: true, bad: err != nil}
 }
 
 // optional reads a number that may be missing.
@@ -154,43 +140,10 @@ func (r *rowReader) optional(v any, path string) field[int64] {
 	return r.number(v, path)
 }
 
-// number accepts whole numbers, and text of plain digits, the form in which databases return sums.
 func (r *rowReader) number(v any, path string) field[int64] {
-	f := field[int64]{line: r.line, set: true, bad: true}
-	var digits string
-	switch v := v.(type) {
-	case int64:
-		digits = strconv.FormatInt(v, 10)
-	case string:
-		digits = v
-	case []byte:
-		digits = string(v)
-	case nil:
-		r.found.add(r.line, path, "must not be NULL: give 0, or leave the row out of the query")
-		return f
-	default:
-		digits = fmt.Sprintf("%v (%T)", v, v)
+	n, err := QueryUnits(v)
+	if err != nil {
+		r.found.add(r.line, path, "%v", err)
 	}
-	digits = withoutZeros(digits)
-	switch {
-	case len(digits) > 1 && digits[0] == '-' && onlyDigits(digits[1:]):
-		r.found.add(r.line, path, "must not be negative, got %s", quote(digits))
-	case !onlyDigits(digits) || (len(digits) > 1 && digits[0] == '0'):
-		r.found.add(r.line, path, "must be a whole number, not %s: cast it in the query, as in CAST(… AS bigint)", quote(digits))
-	default:
-		n, err := strconv.ParseInt(digits, 10, 64)
-		if err != nil {
-			n = math.MaxInt64 // the field's own bound says what is too much
-		}
-		f.val, f.bad = n, false
-	}
-	return f
-}
-
-// withoutZeros is a decimal without the zeros behind its point: 3 of 3.0000, the form in which databases return decimals.
-func withoutZeros(digits string) string {
-	if whole, rest, ok := strings.Cut(digits, "."); ok && rest != "" && strings.Trim(rest, "0") == "" {
-		return whole
-	}
-	return digits
+	return field[int64]{val: n, line: r.line, set: true, bad: err != nil}
 }

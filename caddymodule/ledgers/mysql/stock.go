@@ -6,31 +6,36 @@ import (
 	"database/sql/driver"
 	"errors"
 	"fmt"
+	"time"
 
 	driversql "github.com/go-sql-driver/mysql"
 
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/internal/ledger/mysql"
 )
 
 // OpensStock reports whether an address is one of MySQL or MariaDB.
 func (*MySQL) OpensStock(dsn string) bool { return mysql.IsAddress(dsn) }
 
-// OpenStock opens a shop's database. It refuses one that is read-only: a replica may be behind, and show
-// units that are already sold.
-func (*MySQL) OpenStock(dsn string) (*sql.DB, error) {
+// OpenStock opens a shop's database. It refuses one that is read-only. The database ends a statement that takes longer
+// than within: without that it would go on with it for a client that has left.
+func (*MySQL) OpenStock(dsn string, within time.Duration) (*sql.DB, error) {
 	c, err := mysql.Config(dsn)
 	if err != nil {
-		return nil, fmt.Errorf("dsn: %w", err)
+		return nil, err
 	}
 	connector, err := driversql.NewConnector(c)
 	if err != nil { // the error may repeat a password
-		return nil, fmt.Errorf("dsn: %w", mysql.ErrAddress)
+		return nil, mysql.ErrAddress
 	}
-	return sql.OpenDB(primary{connector}), nil
+	return sql.OpenDB(primary{connector, within}), nil
 }
 
 // primary connects to servers that are written to.
-type primary struct{ driver.Connector }
+type primary struct {
+	driver.Connector
+	within time.Duration
+}
 
 func (p primary) Connect(ctx context.Context) (driver.Conn, error) {
 	c, err := p.Connector.Connect(ctx)
@@ -38,6 +43,9 @@ func (p primary) Connect(ctx context.Context) (driver.Conn, error) {
 		return nil, err
 	}
 	if err := writes(ctx, c); err != nil {
+		return nil, errors.Join(err, c.Close())
+	}
+	if err := bound(ctx, c, p.within); err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	return c, nil
@@ -55,7 +63,23 @@ func writes(ctx context.Context, c driver.Conn) error {
 		return err
 	}
 	if readOnly, err := driver.Bool.ConvertValue(value[0]); err != nil || readOnly != false {
-		return errors.New("it is read-only, so it may be a replica that is behind and shows units that are already sold: give the address of the primary")
+		return app.ErrReplica
 	}
 	return nil
+}
+
+// unknownVariable is the number of MySQL's error about a setting that it does not have.
+const unknownVariable = 1193
+
+// bound sets how long a statement of a session may take: in MariaDB in s, in MySQL in ms.
+func bound(ctx context.Context, c driver.Conn, within time.Duration) error {
+	set := func(statement string) error {
+		_, err := c.(driver.ExecerContext).ExecContext(ctx, statement, nil)
+		return err
+	}
+	err := set(fmt.Sprintf("SET SESSION max_statement_time = %.3f", within.Seconds()))
+	if unknown, ok := errors.AsType[*driversql.MySQLError](err); ok && unknown.Number == unknownVariable {
+		return set(fmt.Sprintf("SET SESSION max_execution_time = %d", within.Milliseconds()))
+	}
+	return err
 }

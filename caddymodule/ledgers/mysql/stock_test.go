@@ -1,9 +1,12 @@
 package mysql_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/ledgers/mysql"
 	"github.com/stockgate/stockgate/internal/test/mariadbtest"
 )
@@ -15,7 +18,7 @@ func TestStockOfAPrimary(t *testing.T) {
 	if !new(mysql.MySQL).OpensStock(address) || new(mysql.MySQL).OpensStock("postgres://a@b/c") || new(mysql.MySQL).OpensStock("host=a dbname=b") {
 		t.Error("the address is taken for another kind")
 	}
-	db, err := new(mysql.MySQL).OpenStock(address)
+	db, err := new(mysql.MySQL).OpenStock(address, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,12 +28,12 @@ func TestStockOfAPrimary(t *testing.T) {
 		t.Errorf("%q, %q, %v", mode, units, err)
 	}
 	server.Exec("SET GLOBAL read_only = 1")
-	replica, err := new(mysql.MySQL).OpenStock(address)
+	replica, err := new(mysql.MySQL).OpenStock(address, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer replica.Close()
-	if err := replica.PingContext(t.Context()); err == nil || !strings.Contains(err.Error(), "give the address of the primary") {
+	if err := replica.PingContext(t.Context()); !errors.Is(err, app.ErrReplica) {
 		t.Errorf("a server that only reads: %v", err)
 	}
 }

@@ -20,10 +20,10 @@ func (*Postgres) OpensStock(dsn string) bool {
 
 // OpenStock opens a shop's database. A query that takes too long is canceled
 // in the database too, so that the database does not work for a client that has disconnected.
-func (*Postgres) OpenStock(dsn string) (*sql.DB, error) {
+func (*Postgres) OpenStock(dsn string, _ time.Duration) (*sql.DB, error) {
 	config, err := pgx.ParseConfig(dsn)
 	if err != nil { // the error may repeat a password that is written in the wrong place
-		return nil, errors.New("dsn: the address cannot be read: write postgres://user:password@host:5432/database, " +
+		return nil, errors.New("the address cannot be read: write postgres://user:password@host:5432/database, " +
 			"special characters in the password percent-encoded, or host=… user=… password=… dbname=…")
 	}
 	if config.RuntimeParams["application_name"] == "" {

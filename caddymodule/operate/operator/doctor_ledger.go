@@ -74,7 +74,7 @@ func (d *doctor) judgeJournal(b *reservation.SaleStock, head journal.Head) {
 	case err != nil:
 		d.Add(adminapi.LevelError, "journal", "how much of %s the ledger has is not known: %v", b.ID, err)
 	case own.Acked < head.Acked:
-		d.Add(adminapi.LevelError, "journal", "the ledger has %s up to entry %d, and up to %d was acknowledged: it was removed, replaced or put back from a backup, or another edge follows the sale with a ledger of its own: "+
+		d.Add(adminapi.LevelError, "journal", "the ledger has %s up to entry %d, and up to %d was acknowledged: it was removed, replaced, put back from a backup or failed over to a replica that was behind, or another edge follows the sale with a ledger of its own: "+
 			"give every edge the same ledger. It gets the rest from the journal", b.ID, own.Acked, head.Acked)
 	case own.Behind() > 0:
 		d.Add(adminapi.LevelOK, "journal", "the ledger is about to get %s", behind)

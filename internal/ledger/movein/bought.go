@@ -10,6 +10,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
@@ -25,6 +27,7 @@ const (
 
 // records reads purchases by the forms of a file.
 type records struct {
+	from               redis.UniversalClient
 	keys               *sale.BoughtKeys
 	key, member, value Pattern
 	skip               Pattern         // nil: none
@@ -34,13 +37,7 @@ type records struct {
 
 func newRecords(from *sale.MoveFrom) (*records, error) {
 	b := from.Bought
-	r := &records{keys: b, listed: make(map[string]bool, len(from.Listed)+len(from.Bundles))}
-	for sku := range from.Listed {
-		r.listed[sku] = true
-	}
-	for sku := range from.Bundles {
-		r.listed[sku] = true
-	}
+	r := &records{keys: b, listed: from.SKUs()}
 	var err error
 	if r.key, err = ParsePattern(b.Key, "sku", "buyer", other); err != nil {
 		return nil, fmt.Errorf("key: %w", err)
@@ -205,18 +202,23 @@ func (r *records) read(key, member, value, form string) (sale.MovePurchase, erro
 		}
 		p.Units = n
 	}
+	return p, complete(&p, r.keys)
+}
+
+// complete checks the buyer of a purchase, and counts its orders.
+func complete(p *sale.MovePurchase, b *sale.BoughtKeys) error {
 	switch {
 	case p.Buyer == "" || len(p.Buyer) > maxBuyer:
-		return p, fmt.Errorf("gives a buyer of %d bytes: it must have 1 to %d", len(p.Buyer), maxBuyer)
+		return fmt.Errorf("gives a buyer of %d bytes: it must have 1 to %d", len(p.Buyer), maxBuyer)
 	case !utf8.ValidString(p.Buyer):
-		return p, fmt.Errorf("gives the buyer %s, which is no text%s", shown(p.Buyer), serialised(p.Buyer))
-	case sale.NormaliseIdentity(r.keys.Identity, p.Buyer) == "":
-		return p, fmt.Errorf("gives %s, which is no %s", shown(p.Buyer), r.keys.Identity)
+		return fmt.Errorf("gives the buyer %s, which is no text%s", shown(p.Buyer), serialised(p.Buyer))
+	case sale.NormaliseIdentity(b.Identity, p.Buyer) == "":
+		return fmt.Errorf("gives %s, which is no %s", shown(p.Buyer), b.Identity)
 	}
-	if p.Orders = 1; r.keys.Orders {
+	if p.Orders = 1; b.Orders {
 		p.Orders = p.Units
 	}
-	return p, nil
+	return nil
 }
 
 func (r *records) readValue(value string, set func(name, text string)) error {

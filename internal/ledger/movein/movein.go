@@ -5,17 +5,18 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-// ShopRedis is a shop's Redis, as a sale file names its keys.
+// ShopRedis is a shop's Redis, as a sale file names its keys, or the query of its database in their place.
 type ShopRedis struct {
 	from          sale.MoveFrom
-	key           Pattern // of stock
-	records       *records
+	key           Pattern               // of stock
+	purchases     purchases             // nil: nothing is known of what was bought
 	stock, bought redis.UniversalClient // nil: not asked
 
 	seed maphash.Seed
@@ -23,8 +24,20 @@ type ShopRedis struct {
 	sum  uint64 // of the records, whatever their order
 }
 
-// examples is how many purchases are shown.
-const examples = 3
+// purchases are what buyers have bought, as keys or a query say it.
+type purchases interface {
+	// scan reads all purchases once, in pieces. Other items and purchases of 0 units are
+	// counted in skipped.
+	// A query may take as long as within.
+	scan(ctx context.Context, within time.Duration, each func([]sale.MovePurchase) error) (skipped int64, err error)
+}
+
+const (
+	// examples is how many purchases are shown.
+	examples = 3
+	// enterFor is how much longer a query may take whose purchases are entered while its rows come.
+	enterFor = time.Hour
+)
 
 // Open makes the source of a file. The addresses are without placeholders. It does not connect
 // yet; Close ends it.
@@ -39,8 +52,13 @@ func Open(from sale.MoveFrom) (*ShopRedis, error) {
 			return nil, fmt.Errorf("stock_from.key: %q has no {sku}, and %d items would have the same stock", from.Stock.Key, len(from.Counted))
 		}
 	}
-	if from.Bought != nil {
-		if s.records, err = newRecords(&from); err != nil {
+	var keys *records
+	switch b := from.Bought; {
+	case b == nil:
+	case b.Query != "":
+		s.purchases = newRows(&from)
+	default:
+		if keys, err = newRecords(&from); err != nil {
 			return nil, fmt.Errorf("bought_from.%w", err)
 		}
 	}
@@ -49,11 +67,12 @@ func Open(from sale.MoveFrom) (*ShopRedis, error) {
 			return nil, fmt.Errorf("stock_from.redis: %w", err)
 		}
 	}
-	if from.Bought != nil {
+	if keys != nil {
 		if s.bought, err = Connect(from.Bought.Redis); err != nil {
 			s.Close()
 			return nil, fmt.Errorf("bought_from.redis: %w", err)
 		}
+		keys.from, s.purchases = s.bought, keys
 	}
 	return s, nil
 }
@@ -76,10 +95,10 @@ func (s *ShopRedis) Look(ctx context.Context) (*sale.MoveSeen, *sale.MovedStock,
 		return nil, nil, err
 	}
 	s.seen, s.sum = seen, 0
-	if s.records != nil {
+	if s.purchases != nil {
 		within, cancel := context.WithTimeout(ctx, s.from.Bought.Timeout)
 		defer cancel()
-		seen.Skipped, err = s.records.scan(within, s.bought, func(list []sale.MovePurchase) error {
+		seen.Skipped, err = s.purchases.scan(within, s.from.Bought.Timeout, func(list []sale.MovePurchase) error {
 			for i := range list {
 				s.sum += s.hash(&list[i])
 				s.add(seen, &list[i])
@@ -179,8 +198,8 @@ func (s *ShopRedis) hash(p *sale.MovePurchase) uint64 {
 // or the stock, are not what Look has read.
 func (s *ShopRedis) Each(ctx context.Context, most int, give func([]sale.MovePurchase) error) error {
 	sum := uint64(0)
-	if s.records != nil {
-		_, err := s.records.scan(ctx, s.bought, func(list []sale.MovePurchase) error {
+	if s.purchases != nil {
+		_, err := s.purchases.scan(ctx, s.from.Bought.Timeout+enterFor, func(list []sale.MovePurchase) error {
 			for i := range list {
 				sum += s.hash(&list[i])
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -14,7 +15,7 @@ import (
 
 // scan reads all records once, in pages. Records of items that the sale does not have, and
 // those of 0 units, are counted in skipped.
-func (r *records) scan(ctx context.Context, from redis.UniversalClient, each func([]sale.MovePurchase) error) (skipped int64, err error) {
+func (r *records) scan(ctx context.Context, _ time.Duration, each func([]sale.MovePurchase) error) (skipped int64, err error) {
 	seen := &once{seed: maphash.MakeSeed(), known: make(map[uint64]struct{})}
 	emit := func(key string, pairs []string, form string) error {
 		list, passed, err := r.page(seen, key, pairs, form)
@@ -25,7 +26,7 @@ func (r *records) scan(ctx context.Context, from redis.UniversalClient, each fun
 		return each(list)
 	}
 	if r.key.Has("buyer") {
-		return skipped, r.scanKeys(ctx, from, emit)
+		return skipped, r.scanKeys(ctx, r.from, emit)
 	}
 	keys := []string{r.key.Text()}
 	if r.key.Has("sku") {
@@ -36,7 +37,7 @@ func (r *records) scan(ctx context.Context, from redis.UniversalClient, each fun
 		slices.Sort(keys)
 	}
 	for _, key := range keys {
-		if err := r.scanKey(ctx, from, key, emit); err != nil {
+		if err := r.scanKey(ctx, r.from, key, emit); err != nil {
 			return skipped, err
 		}
 	}
