@@ -83,6 +83,7 @@ func TestCaddyfilesOfDocs(t *testing.T) {
 // exampleEnvironment has the variables that the examples name.
 var exampleEnvironment = map[string]string{
 	"ADYEN_HMAC_KEY":        strings.Repeat("ab", 32),
+	"PAYMENTS_KEY":          "a key of a provider",
 	"ANN_PASSWORD_HASH":     "$2a$10$XV3VT8pdPpO3Z6E5ZrQF8edmu/JC8u.EEP.1/rrtH8jMf/sY.MW96",
 	"CALLBACK_SECRET":       "a secret of the callbacks",
 	"LOGIN_SECRET":          "a secret of the shop's login, 32 bytes",

@@ -35,6 +35,7 @@ func ReadDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) 
 //		verify standard <secret> [<tolerance>]
 //		verify adyen    <key>
 //		verify hmac     <header> sha256|sha512 <key>
+//		events  {json.<path>}
 //		ref     {json.<path>} ...
 //		@<name> {
 //			json <path> [<value...>]
@@ -54,6 +55,7 @@ func (h *Resolve) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	err := directive.ReadBlock(d, map[string]directive.Option{
 		"verify":          {Usage: verifyUsage, Read: h.readVerify, List: true},
 		"ref":             {Usage: "ref {json.<path>} ...", Read: directive.Texts(&h.Ref)},
+		"events":          {Usage: "events {json.<path>}", Read: directive.Text(&h.EventsIn)},
 		"@":               {Usage: "@<name> { json <path> [<value...>] }", Read: h.readEvent, List: true},
 		"confirm":         {Usage: "confirm @<name> ...", Read: h.readRule("confirm"), List: true},
 		"release":         {Usage: "release @<name> ...", Read: h.readRule("release"), List: true},

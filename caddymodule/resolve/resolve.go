@@ -44,15 +44,19 @@ const (
 // anything else, or about a ref that no sale knows | it goes to the shop untouched
 //
 // Where Redis or the shop does not answer, or the units of a paid order are gone, the answer is
-// 503, so that the provider delivers it again. A webhook whose signature is wrong goes nowhere.
+// 503, so that the provider delivers it again. A webhook whose signature is wrong goes nowhere. One
+// that tells of several payments goes to the shop for those that can be settled.
 type Resolve struct {
 	// Verify are the signatures that are accepted, all of one scheme. While a secret is
 	// changed, there are two. Required.
 	Verify []Signature `json:"verify,omitempty"`
 	// Ref is where the event has the shop's own name of the order, the ref of the gate:
-	// `{json.PATH}`. Of several the first that is not empty counts. With adyen the paths
-	// begin in an item of the notification. Required.
+	// `{json.PATH}`. Of several the first that is not empty counts. Required.
 	Ref []string `json:"ref,omitempty"`
+	// EventsIn is the array of the body whose elements are the events, `{json.PATH}`, or `{json}`
+	// where the body is the array. The paths of Ref and Events then begin in an element. At most
+	// 256 events. Default: the body is one event; with adyen, its notificationItems.
+	EventsIn string `json:"events_in,omitempty"`
 	// Events are named tests of an event, for use in Rules. Only the body is signed, so that
 	// only its values can be tested.
 	Events map[string]outcome.AnswerMatcher `json:"events,omitempty"`
@@ -67,7 +71,7 @@ type Resolve struct {
 	app       *app.App
 	log       *zap.Logger
 	verifiers []webhook.Verifier
-	items     bool // the body has several events
+	batch     *webhook.EventList // where the body has several events; nil: it is one
 	refs      outcome.Paths
 	rules     *outcome.Rules
 	bad       *filters.RateTable // clients whose webhooks were not accepted
@@ -105,6 +109,9 @@ func (h *Resolve) provision(ctx caddy.Context) (err error) {
 	if h.verifiers, err = h.readSignatures(); err != nil {
 		return err
 	}
+	if err = h.readBatch(); err != nil {
+		return err
+	}
 	if err = h.readEvents(); err != nil {
 		return err
 	}
@@ -128,7 +135,7 @@ func (h *Resolve) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		return no.answer(w)
 	}
 	put(r, body)
-	events, no := h.events(body)
+	events, several, no := h.events(body)
 	if no != nil {
 		return no.answer(w)
 	}
@@ -145,7 +152,7 @@ func (h *Resolve) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	defer d.End()
 	// what was begun ends, whether or not the provider waits for it
-	s := &settling{of: h, runtime: d, ctx: context.WithoutCancel(r.Context())}
+	s := &settling{of: h, runtime: d, ctx: context.WithoutCancel(r.Context()), several: several}
 	for _, e := range events {
 		if no := s.prepare(e); no != nil {
 			return no.answer(w)

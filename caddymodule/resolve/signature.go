@@ -48,7 +48,6 @@ func (h *Resolve) readSignatures() ([]webhook.Verifier, error) {
 			return nil, fmt.Errorf("verify %s, number %d: %w", v.Scheme, i+1, err)
 		}
 	}
-	h.items = h.Verify[0].Scheme == "adyen"
 	return verifiers, nil
 }
 
@@ -98,7 +97,7 @@ func (h *Resolve) accept(w http.ResponseWriter, r *http.Request) ([]byte, *refus
 			endConnection(w, r)
 			return nil, full // it says nothing of the client's secret
 		}
-		body, no = h.read(w, r, now, client)
+		body, no = h.readBody(w, r, now, client)
 	}
 	if no != nil {
 		_ = h.bad.Take(now, client)
@@ -131,9 +130,9 @@ func (h *Resolve) look(w http.ResponseWriter, r *http.Request, now time.Time) *r
 
 var tooLarge = &refusal{status: http.StatusRequestEntityTooLarge, counts: meter.WebhookUnreadable, text: fmt.Sprintf("the body is larger than %d bytes", maxBody)}
 
-// read reads and verifies the body of a webhook of that client, for which there is room until it
+// readBody reads and verifies the body of a webhook of that client, for which there is room until it
 // is verified.
-func (h *Resolve) read(w http.ResponseWriter, r *http.Request, now time.Time, client string) ([]byte, *refusal) {
+func (h *Resolve) readBody(w http.ResponseWriter, r *http.Request, now time.Time, client string) ([]byte, *refusal) {
 	defer h.reading.end(client)
 	server := http.NewResponseController(w)
 	bounded := server.SetReadDeadline(now.Add(bodyTimeout)) == nil

@@ -20,11 +20,7 @@ var AdyenSigned = []string{
 	"pspReference", "originalReference", "merchantAccountCode", "merchantReference", "amount.value", "amount.currency", "eventCode", "success",
 }
 
-const (
-	// maxItems bounds the items of a notification. Adyen sends one where it sends JSON.
-	maxItems = 100
-	maxDepth = 32
-)
+const maxDepth = 32
 
 type adyen struct{ key []byte }
 
@@ -41,7 +37,7 @@ func Adyen(key string) (Verifier, error) {
 func (a *adyen) Look(http.Header, time.Time) error { return nil }
 
 func (a *adyen) Verify(_ http.Header, body []byte, _ time.Time) error {
-	items, err := AdyenItems(body)
+	items, err := adyenItems(body)
 	if err != nil {
 		return err
 	}
@@ -53,29 +49,17 @@ func (a *adyen) Verify(_ http.Header, body []byte, _ time.Time) error {
 	return nil
 }
 
-// AdyenItems returns the items of a notification, each as a JSON object. The error is a *Fault.
+// AdyenEvents is how a notification of Adyen's has its items. Adyen sends one where it sends JSON.
+var AdyenEvents = EventList{Path: "notificationItems", Member: "NotificationRequestItem", Min: 1, Max: 100}
+
+// adyenItems returns the items of a notification, each as a JSON object. The error is a *Fault.
 // It refuses a notification that has a name twice: what is signed are the values, so that
 // another reader could take the other value.
-func AdyenItems(body []byte) ([]json.RawMessage, error) {
+func adyenItems(body []byte) ([]json.RawMessage, error) {
 	if err := checkNames(body); err != nil {
 		return nil, err
 	}
-	// by maps, because structs take names in any case, and some letters for others
-	var notification map[string]json.RawMessage
-	var list []map[string]json.RawMessage
-	if json.Unmarshal(body, &notification) != nil || json.Unmarshal(notification["notificationItems"], &list) != nil {
-		return nil, unreadable("the body is no notification of Adyen's: it has no notificationItems")
-	}
-	if n := len(list); n == 0 || n > maxItems {
-		return nil, unreadable("the body has %d notificationItems: a notification of Adyen's has 1 to %d", n, maxItems)
-	}
-	items := make([]json.RawMessage, len(list))
-	for i, item := range list {
-		if items[i] = item["NotificationRequestItem"]; len(items[i]) == 0 || items[i][0] != '{' {
-			return nil, unreadable("an entry of notificationItems has no NotificationRequestItem")
-		}
-	}
-	return items, nil
+	return AdyenEvents.Events(body)
 }
 
 func (a *adyen) verify(raw json.RawMessage) error {
