@@ -167,6 +167,7 @@ var blocks = map[string]string{
 	"## The page":           "a.example {\nstockgate_dashboard {\n%s\n}\n}\n",
 	"## The shop's API":     "a.example {\nstockgate_api {\n%s\n}\n}\n",
 	"## Payment webhooks":   "a.example {\nstockgate_resolve {\n%s\n}\n}\n",
+	"### signed":            "a.example {\nstockgate_resolve {\nverify signed {\n%s\n}\n}\n}\n",
 	"### Events":            "a.example {\nstockgate_resolve {\n@paid {\n%s\n}\n}\n}\n",
 }
 

@@ -21,7 +21,7 @@ func ReadDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) 
 		return nil, err
 	}
 	for _, v := range r.Verify {
-		if !strings.Contains(v.Key, "{") {
+		if v.isSecret() && !strings.Contains(v.Key, "{") {
 			warn.Warn("verify has the secret itself, which Caddy's configuration shows: write {env.NAME} or {file./path}")
 		}
 	}
@@ -31,10 +31,19 @@ func ReadDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) 
 // UnmarshalCaddyfile reads the handler. Syntax:
 //
 //	stockgate_resolve [<matcher>] {
-//		verify stripe   <secret> [<tolerance>]
-//		verify standard <secret> [<tolerance>]
-//		verify adyen    <key>
-//		verify hmac     <header> sha256|sha512 <key>
+//		verify stripe|standard|paddle <secret> [<tolerance>]
+//		verify adyen|gocardless|razorpay|woocommerce|xendit <secret>
+//		verify square <secret> <url>
+//		verify hmac   <header> sha256|sha512 <secret>
+//		verify token  <header> <secret>
+//		verify signed {
+//			algorithm <name>
+//			key       <key> [text|hex|base64|base64url]
+//			fields    <header> <between> [<after>]
+//			over      <part...>
+//			signature <place> [hex|base64|base64url]
+//			time      <place> [s|ms] [<tolerance>]
+//		}
 //		events  {json.<path>}
 //		ref     {json.<path>} ...
 //		@<name> {
@@ -77,29 +86,6 @@ func (h *Resolve) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 		}
 	}
-	return nil
-}
-
-const verifyUsage = "verify stripe <secret> [<tolerance>] | standard <secret> [<tolerance>] | adyen <key> | hmac <header> sha256|sha512 <key>"
-
-func (h *Resolve) readVerify(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 2, 4)
-	if err != nil {
-		return err
-	}
-	v := Signature{Scheme: args[0], Key: args[1]}
-	switch args = args[2:]; {
-	case v.Scheme == "hmac" && len(args) == 2:
-		v.Header, v.Algorithm, v.Key = v.Key, args[0], args[1]
-	case (v.Scheme == "stripe" || v.Scheme == "standard") && len(args) == 1:
-		if v.Tolerance, err = directive.ParseDuration(d, args[0]); err != nil {
-			return err
-		}
-	case (v.Scheme == "stripe" || v.Scheme == "standard" || v.Scheme == "adyen") && len(args) == 0:
-	default:
-		return d.Errf("verify %s: write `%s`", v.Scheme, usage)
-	}
-	h.Verify = append(h.Verify, v)
 	return nil
 }
 

@@ -69,9 +69,7 @@ func (h *Resolve) readEvents() (err error) {
 
 // readBatch compiles where the body has several events.
 func (h *Resolve) readBatch() error {
-	if h.signsEach() {
-		h.batch = &webhook.AdyenEvents
-	}
+	h.batch = h.preset.Events
 	if h.EventsIn == "" {
 		return nil
 	}
@@ -93,13 +91,10 @@ func (h *Resolve) readBatch() error {
 	return nil
 }
 
-// signsEach reports whether the provider signs fields of each event, and not the body.
-func (h *Resolve) signsEach() bool { return h.Verify[0].Scheme == "adyen" }
-
-// checkPath refuses what Adyen does not sign.
+// checkPath refuses a path that the provider does not sign.
 func (h *Resolve) checkPath(what, path string) error {
-	if h.signsEach() && !slices.Contains(webhook.AdyenSigned, path) {
-		return fmt.Errorf("%s: adyen does not sign %s, so that it can be changed on its way; it signs %s", what, path, strings.Join(webhook.AdyenSigned, ", "))
+	if signed := h.preset.Fields; signed != nil && !slices.Contains(signed, path) {
+		return fmt.Errorf("%s: %s does not sign %s, so that it can be changed on its way; it signs %s", what, h.Verify[0].Scheme, path, strings.Join(signed, ", "))
 	}
 	return nil
 }

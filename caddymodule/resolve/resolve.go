@@ -55,7 +55,8 @@ type Resolve struct {
 	Ref []string `json:"ref,omitempty"`
 	// EventsIn is the array of the body whose elements are the events, `{json.PATH}`, or `{json}`
 	// where the body is the array. The paths of Ref and Events then begin in an element. At most
-	// 256 events. Default: the body is one event; with adyen, its notificationItems.
+	// 256 events. Default: the body is one event; with adyen, its notificationItems; with
+	// gocardless, its events.
 	EventsIn string `json:"events_in,omitempty"`
 	// Events are named tests of an event, for use in Rules. Only the body is signed, so that
 	// only its values can be tested.
@@ -71,10 +72,12 @@ type Resolve struct {
 	app       *app.App
 	log       *zap.Logger
 	verifiers []webhook.Verifier
+	preset    *webhook.Preset    // of the provider; the zero value where it has none
 	batch     *webhook.EventList // where the body has several events; nil: it is one
 	refs      outcome.Paths
 	rules     *outcome.Rules
 	bad       *filters.RateTable // clients whose webhooks were not accepted
+	pings     *filters.RateTable // clients that send pings
 	inFlight  *filters.Slots
 	reading   bodyCounter
 }
@@ -116,6 +119,7 @@ func (h *Resolve) provision(ctx caddy.Context) (err error) {
 		return err
 	}
 	h.bad = filters.NewRateTable(filters.Rate{Events: 1, Window: badEvery, Burst: badBurst, Keys: badClient})
+	h.pings = filters.NewRateTable(filters.Rate{Events: 1, Window: badEvery, Burst: badBurst, Keys: badClient})
 	h.inFlight = filters.NewSlots(mostInFlight)
 	loaded, err := ctx.App("stockgate")
 	if err != nil {
@@ -130,12 +134,16 @@ func (h *Resolve) provision(ctx caddy.Context) (err error) {
 // ServeHTTP takes one webhook through the handler: it verifies the signature, holds the units
 // of what was paid, forwards, and settles by the shop's answer.
 func (h *Resolve) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	body, no := h.accept(w, r)
+	m, no := h.accept(w, r)
 	if no != nil {
 		return no.answer(w)
 	}
-	put(r, body)
-	events, several, no := h.events(body)
+	put(r, m.Body)
+	if h.isPing(m) {
+		meter.CountWebhook(meter.WebhookOther)
+		return next.ServeHTTP(w, r)
+	}
+	events, several, no := h.events(m.Body)
 	if no != nil {
 		return no.answer(w)
 	}
