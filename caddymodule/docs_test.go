@@ -88,6 +88,7 @@ var exampleEnvironment = map[string]string{
 	"CALLBACK_SECRET":       "a secret of the callbacks",
 	"LOGIN_SECRET":          "a secret of the shop's login, 32 bytes",
 	"ORIGIN_SECRET":         "a secret of the proxy",
+	"MOLLIE_KEY":            "live_a_key_of_the_provider",
 	"OUTBOX_SECRET":         "whsec_" + strings.Repeat("QUJD", 11),
 	"REDIS_PASSWORD":        "a password",
 	"SHOP_KEY":              "a key of the shop",
@@ -168,6 +169,7 @@ var blocks = map[string]string{
 	"## The shop's API":     "a.example {\nstockgate_api {\n%s\n}\n}\n",
 	"## Payment webhooks":   "a.example {\nstockgate_resolve {\n%s\n}\n}\n",
 	"### signed":            "a.example {\nstockgate_resolve {\nverify signed {\n%s\n}\n}\n}\n",
+	"### ask":               "a.example {\nstockgate_resolve {\nask https://a.example/{id} {\n%s\n}\n}\n}\n",
 	"### Events":            "a.example {\nstockgate_resolve {\n@paid {\n%s\n}\n}\n}\n",
 }
 

@@ -15,12 +15,17 @@ import (
 	"github.com/stockgate/stockgate/filters/webhook"
 )
 
+// clientOf is the client that rates and bounds tell apart.
+func clientOf(r *http.Request) string {
+	ip, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	return attempt.Network(ip, attempt.DefaultIPv6Prefix)
+}
+
 // accept reads and verifies a webhook. What costs comes last: a client that was not accepted
 // too often, a request whose headers tell enough, and one that would be one body too many, are
 // refused before a byte of the body is read.
-func (h *Resolve) accept(w http.ResponseWriter, r *http.Request) (*webhook.Delivery, *refusal) {
-	ip, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	client, now := attempt.Network(ip, attempt.DefaultIPv6Prefix), time.Now()
+func (h *Resolve) accept(w http.ResponseWriter, r *http.Request, client string) (*webhook.Delivery, *refusal) {
+	now := time.Now()
 	if wait := h.bad.Peek(now, client); wait > 0 {
 		endConnection(w, r)
 		return nil, &refusal{
@@ -65,7 +70,7 @@ func (h *Resolve) look(w http.ResponseWriter, r *http.Request, m *webhook.Delive
 		w.Header().Set("Allow", http.MethodPost)
 		return &refusal{status: http.StatusMethodNotAllowed, counts: meter.WebhookUnreadable, text: "a webhook is a POST"}
 	}
-	if err := webhook.Look(h.verifiers, m, now); err != nil && !h.mayBePing(r) {
+	if err := h.verified(webhook.Look, m, now); err != nil && !h.mayBePing(r) {
 		return notAccepted(err)
 	}
 	if r.ContentLength > maxBody {
@@ -95,10 +100,19 @@ func (h *Resolve) readBody(w http.ResponseWriter, r *http.Request, m *webhook.De
 	if h.isPing(m) {
 		return h.admitPing(now, client)
 	}
-	if err := webhook.Verify(h.verifiers, m, now); err != nil {
+	if err := h.verified(webhook.Verify, m, now); err != nil {
 		return notAccepted(err)
 	}
 	return nil
+}
+
+// verified checks a webhook by its signature; one that names a payment, about which the provider is asked,
+// may have none.
+func (h *Resolve) verified(by func([]webhook.Verifier, *webhook.Delivery, time.Time) error, m *webhook.Delivery, now time.Time) error {
+	if len(h.verifiers) == 0 && h.asker != nil {
+		return nil
+	}
+	return by(h.verifiers, m, now)
 }
 
 // put gives the request the body that was read.

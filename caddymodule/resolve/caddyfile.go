@@ -25,6 +25,9 @@ func ReadDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) 
 			warn.Warn("verify has the secret itself, which Caddy's configuration shows: write {env.NAME} or {file./path}")
 		}
 	}
+	if r.Ask != nil && !strings.Contains(r.Ask.Bearer, "{") {
+		warn.Warn("ask has the key itself, which Caddy's configuration shows: write bearer {env.NAME} or {file./path}")
+	}
 	return r, nil
 }
 
@@ -43,6 +46,12 @@ func ReadDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) 
 //			over      <part...>
 //			signature <place> [hex|base64|base64url]
 //			time      <place> [s|ms] [<tolerance>]
+//		}
+//		ask <url> {
+//			id      {form.<name>}|{json.<path>}|{query.<name>}
+//			bearer  <key>
+//			timeout <duration>
+//			ca      <file>
 //		}
 //		events  {json.<path>}
 //		ref     {json.<path>} ...
@@ -64,6 +73,7 @@ func (h *Resolve) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	err := directive.ReadBlock(d, map[string]directive.Option{
 		"verify":          {Usage: verifyUsage, Read: h.readVerify, List: true},
 		"ref":             {Usage: "ref {json.<path>} ...", Read: directive.Texts(&h.Ref)},
+		"ask":             {Usage: "ask <url> { id {form.<name>}; bearer <key> }", Read: h.readAsk},
 		"events":          {Usage: "events {json.<path>}", Read: directive.Text(&h.EventsIn)},
 		"@":               {Usage: "@<name> { json <path> [<value...>] }", Read: h.readEvent, List: true},
 		"confirm":         {Usage: "confirm @<name> ...", Read: h.readRule("confirm"), List: true},
@@ -74,8 +84,8 @@ func (h *Resolve) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	switch {
 	case err != nil:
 		return err
-	case len(h.Verify) == 0:
-		return at.Errf("stockgate_resolve needs verify: write `verify stripe {env.STRIPE_WEBHOOK_SECRET}`")
+	case len(h.Verify) == 0 && h.Ask == nil:
+		return at.Errf("stockgate_resolve needs verify: write `verify stripe {env.STRIPE_WEBHOOK_SECRET}`; or ask, where the webhook has only the id of a payment")
 	case len(h.Ref) == 0:
 		return at.Errf("stockgate_resolve needs ref: write `ref {json.data.object.client_reference_id}`")
 	}

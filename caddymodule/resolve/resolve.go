@@ -48,8 +48,11 @@ const (
 // that tells of several payments goes to the shop for those that can be settled.
 type Resolve struct {
 	// Verify are the signatures that are accepted, all of one scheme. While a secret is
-	// changed, there are two. Required.
+	// changed, there are two. Required, unless Ask is there.
 	Verify []Signature `json:"verify,omitempty"`
+	// Ask asks the provider about the payment that a webhook names. Ref and Events then read its
+	// answer, and not the webhook. Default: the webhook tells what is paid.
+	Ask *AskProvider `json:"ask,omitempty"`
 	// Ref is where the event has the shop's own name of the order, the ref of the gate:
 	// `{json.PATH}`. Of several the first that is not empty counts. Required.
 	Ref []string `json:"ref,omitempty"`
@@ -73,6 +76,7 @@ type Resolve struct {
 	log       *zap.Logger
 	verifiers []webhook.Verifier
 	preset    *webhook.Preset    // of the provider; the zero value where it has none
+	asker     *asker             // nil: the webhook itself is read
 	batch     *webhook.EventList // where the body has several events; nil: it is one
 	refs      outcome.Paths
 	rules     *outcome.Rules
@@ -112,6 +116,9 @@ func (h *Resolve) provision(ctx caddy.Context) (err error) {
 	if h.verifiers, err = h.readSignatures(); err != nil {
 		return err
 	}
+	if err = h.readAsker(); err != nil {
+		return err
+	}
 	if err = h.readBatch(); err != nil {
 		return err
 	}
@@ -134,7 +141,8 @@ func (h *Resolve) provision(ctx caddy.Context) (err error) {
 // ServeHTTP takes one webhook through the handler: it verifies the signature, holds the units
 // of what was paid, forwards, and settles by the shop's answer.
 func (h *Resolve) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	m, no := h.accept(w, r)
+	client := clientOf(r)
+	m, no := h.accept(w, r, client)
 	if no != nil {
 		return no.answer(w)
 	}
@@ -143,7 +151,11 @@ func (h *Resolve) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 		meter.CountWebhook(meter.WebhookOther)
 		return next.ServeHTTP(w, r)
 	}
-	events, several, no := h.events(m.Body)
+	document, no := h.document(r, m, client)
+	if no != nil {
+		return no.answer(w)
+	}
+	events, several, no := h.events(document)
 	if no != nil {
 		return no.answer(w)
 	}
@@ -172,8 +184,17 @@ func (h *Resolve) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return s.forward(w, r, next)
 }
 
+// Cleanup closes the connections to a provider that is asked.
+func (h *Resolve) Cleanup() error {
+	if h.asker != nil {
+		h.asker.client.CloseIdleConnections()
+	}
+	return nil
+}
+
 // Interface guards
 var (
 	_ caddy.Provisioner           = (*Resolve)(nil)
+	_ caddy.CleanerUpper          = (*Resolve)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Resolve)(nil)
 )

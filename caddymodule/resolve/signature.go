@@ -36,6 +36,9 @@ type Signature struct {
 }
 
 func (h *Resolve) readSignatures() ([]webhook.Verifier, error) {
+	if h.preset = new(webhook.Preset); len(h.Verify) == 0 && h.Ask != nil {
+		return nil, nil
+	}
 	if len(h.Verify) == 0 {
 		return nil, errors.New("verify is missing: anyone could settle holds; write `verify stripe {env.STRIPE_WEBHOOK_SECRET}`")
 	}
@@ -50,8 +53,8 @@ func (h *Resolve) readSignatures() ([]webhook.Verifier, error) {
 			return nil, fmt.Errorf("verify %s, number %d: %w", v.Scheme, i+1, err)
 		}
 	}
-	if h.preset = webhook.Presets[h.Verify[0].Scheme]; h.preset == nil {
-		h.preset = new(webhook.Preset)
+	if preset := webhook.Presets[h.Verify[0].Scheme]; preset != nil {
+		h.preset = preset
 	}
 	return verifiers, nil
 }
