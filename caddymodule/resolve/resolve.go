@@ -81,7 +81,7 @@ type Resolve struct {
 	refs      outcome.Paths
 	rules     *outcome.Rules
 	bad       *filters.RateTable // clients whose webhooks were not accepted
-	pings     *filters.RateTable // clients that send pings
+	pings     *filters.RateTable // clients that send pings; nil: the provider sends none
 	inFlight  *filters.Slots
 	reading   bodyCounter
 }
@@ -126,7 +126,9 @@ func (h *Resolve) provision(ctx caddy.Context) (err error) {
 		return err
 	}
 	h.bad = filters.NewRateTable(filters.Rate{Events: 1, Window: badEvery, Burst: badBurst, Keys: badClient})
-	h.pings = filters.NewRateTable(filters.Rate{Events: 1, Window: badEvery, Burst: badBurst, Keys: badClient})
+	if h.preset.Ping != nil {
+		h.pings = filters.NewRateTable(filters.Rate{Events: 1, Window: badEvery, Burst: badBurst, Keys: badClient})
+	}
 	h.inFlight = filters.NewSlots(mostInFlight)
 	loaded, err := ctx.App("stockgate")
 	if err != nil {

@@ -74,6 +74,8 @@ func TestPartsAreKeptApart(t *testing.T) {
 	const key = "a secret of some length"
 	before := described(t, webhook.Description{Algorithm: "hmac-sha256", Key: key, Over: "v0:{header.X-Id}:{body}", Signature: "{header.X-Sig}", Encoding: "hex"})
 	after := described(t, webhook.Description{Algorithm: "hmac-sha256", Key: key, Over: "{body}:{header.X-Id}", Signature: "{header.X-Sig}", Encoding: "hex"})
+	colons := described(t, webhook.Description{Algorithm: "hmac-sha256", Key: key, Over: "{header.X-Id}::{body}", Signature: "{header.X-Sig}", Encoding: "hex"})
+	behind := described(t, webhook.Description{Algorithm: "hmac-sha256", Key: key, Over: "{body}::{header.X-Id}", Signature: "{header.X-Sig}", Encoding: "hex"})
 	sign := func(text, id, body string) *webhook.Delivery {
 		return message(headers(map[string]string{"X-Id": id, "X-Sig": ofHMAC(key, text)}), body)
 	}
@@ -88,6 +90,9 @@ func TestPartsAreKeptApart(t *testing.T) {
 		{after, "a=1:b=2:7", "7", "a=1:b=2", 0},
 		{after, "a=1:b=2:7", "b=2:7", "a=1", 400},
 		{after, "a=1:b=2:7", "8", "a=1:b=2", 401},
+		{colons, "7::a=1", "7", "a=1", 0},
+		{colons, "7:::a=1", "7:", "a=1", 400}, // or 7 and :a=1
+		{behind, "a=1:::7", ":7", "a=1", 400},
 	} {
 		if err := c.verifier.Verify(sign(c.text, c.id, c.body), time.Now()); status(err) != c.status {
 			t.Errorf("%s as %s and %s: %v, want %d", c.text, c.id, c.body, err, c.status)

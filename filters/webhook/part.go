@@ -20,9 +20,22 @@ const (
 type part struct {
 	kind int
 	text string // of a literal; the name of a header or a field
-	// apart is the text that keeps this part from the next: it must not be in the part, or the same
+	// apart is the text that keeps this part from the body's side: it must not be in the part, or the same
 	// signature would be good for another division. Empty: nothing is checked.
 	apart string
+	after bool // the part stands behind the body, and apart before the part
+}
+
+// clear reports whether what is signed can be divided at the end of a part in one way only. The text that
+// keeps it apart may not begin in the part either.
+func (p part) clear(value string) bool {
+	switch {
+	case p.apart == "":
+		return true
+	case p.after:
+		return strings.LastIndex(p.apart+value, p.apart) == 0
+	}
+	return strings.Index(value+p.apart, p.apart) == len(value)
 }
 
 const thereAre = "there are {header.NAME}, {field.NAME}, {uri}, {body} and {newline}"
@@ -124,7 +137,7 @@ func keepApart(parts []part, time part) error {
 	for i := range parts {
 		p, beside := &parts[i], i+1
 		if i > body {
-			beside = i - 1
+			beside, p.after = i-1, true
 		}
 		if i == body || p.kind == literal {
 			continue
