@@ -242,8 +242,8 @@ var arrows = map[string][]string{
 		"internal/strictjson", "token",
 	},
 	"caddymodule/resolve": {
-		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/internal/directive", "caddymodule/internal/meter", "filters",
-		"filters/attempt", "filters/outcome", "filters/webhook", "internal/sale", "internal/store/record", "internal/store/reservation",
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/internal/directive", "caddymodule/internal/meter",
+		"caddymodule/internal/shopurl", "filters", "filters/attempt", "filters/outcome", "filters/webhook", "internal/sale", "internal/store/record", "internal/store/reservation",
 		"internal/store/shard",
 	},
 	"caddymodule/gate/option/waiting": {

@@ -83,10 +83,12 @@ func TestCaddyfilesOfDocs(t *testing.T) {
 // exampleEnvironment has the variables that the examples name.
 var exampleEnvironment = map[string]string{
 	"ADYEN_HMAC_KEY":        strings.Repeat("ab", 32),
+	"PAYMENTS_KEY":          "a key of a provider",
 	"ANN_PASSWORD_HASH":     "$2a$10$XV3VT8pdPpO3Z6E5ZrQF8edmu/JC8u.EEP.1/rrtH8jMf/sY.MW96",
 	"CALLBACK_SECRET":       "a secret of the callbacks",
 	"LOGIN_SECRET":          "a secret of the shop's login, 32 bytes",
 	"ORIGIN_SECRET":         "a secret of the proxy",
+	"MOLLIE_KEY":            "live_a_key_of_the_provider",
 	"OUTBOX_SECRET":         "whsec_" + strings.Repeat("QUJD", 11),
 	"REDIS_PASSWORD":        "a password",
 	"SHOP_KEY":              "a key of the shop",
@@ -166,6 +168,8 @@ var blocks = map[string]string{
 	"## The page":           "a.example {\nstockgate_dashboard {\n%s\n}\n}\n",
 	"## The shop's API":     "a.example {\nstockgate_api {\n%s\n}\n}\n",
 	"## Payment webhooks":   "a.example {\nstockgate_resolve {\n%s\n}\n}\n",
+	"### signed":            "a.example {\nstockgate_resolve {\nverify signed {\n%s\n}\n}\n}\n",
+	"### ask":               "a.example {\nstockgate_resolve {\nask https://a.example/{id} {\n%s\n}\n}\n}\n",
 	"### Events":            "a.example {\nstockgate_resolve {\n@paid {\n%s\n}\n}\n}\n",
 }
 

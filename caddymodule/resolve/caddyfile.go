@@ -21,9 +21,12 @@ func ReadDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) 
 		return nil, err
 	}
 	for _, v := range r.Verify {
-		if !strings.Contains(v.Key, "{") {
+		if v.isSecret() && !strings.Contains(v.Key, "{") {
 			warn.Warn("verify has the secret itself, which Caddy's configuration shows: write {env.NAME} or {file./path}")
 		}
+	}
+	if r.Ask != nil && !strings.Contains(r.Ask.Bearer, "{") {
+		warn.Warn("ask has the key itself, which Caddy's configuration shows: write bearer {env.NAME} or {file./path}")
 	}
 	return r, nil
 }
@@ -31,10 +34,26 @@ func ReadDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) 
 // UnmarshalCaddyfile reads the handler. Syntax:
 //
 //	stockgate_resolve [<matcher>] {
-//		verify stripe   <secret> [<tolerance>]
-//		verify standard <secret> [<tolerance>]
-//		verify adyen    <key>
-//		verify hmac     <header> sha256|sha512 <key>
+//		verify stripe|standard|paddle <secret> [<tolerance>]
+//		verify adyen|gocardless|razorpay|woocommerce|xendit <secret>
+//		verify square <secret> <url>
+//		verify hmac   <header> sha256|sha512 <secret>
+//		verify token  <header> <secret>
+//		verify signed {
+//			algorithm <name>
+//			key       <key> [text|hex|base64|base64url]
+//			fields    <header> <between> [<after>]
+//			over      <part...>
+//			signature <place> [hex|base64|base64url]
+//			time      <place> [s|ms] [<tolerance>]
+//		}
+//		ask <url> {
+//			id      {form.<name>}|{json.<path>}|{query.<name>}
+//			bearer  <key>
+//			timeout <duration>
+//			ca      <file>
+//		}
+//		events  {json.<path>}
 //		ref     {json.<path>} ...
 //		@<name> {
 //			json <path> [<value...>]
@@ -54,6 +73,8 @@ func (h *Resolve) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	err := directive.ReadBlock(d, map[string]directive.Option{
 		"verify":          {Usage: verifyUsage, Read: h.readVerify, List: true},
 		"ref":             {Usage: "ref {json.<path>} ...", Read: directive.Texts(&h.Ref)},
+		"ask":             {Usage: "ask <url> { id {form.<name>}; bearer <key> }", Read: h.readAsk},
+		"events":          {Usage: "events {json.<path>}", Read: directive.Text(&h.EventsIn)},
 		"@":               {Usage: "@<name> { json <path> [<value...>] }", Read: h.readEvent, List: true},
 		"confirm":         {Usage: "confirm @<name> ...", Read: h.readRule("confirm"), List: true},
 		"release":         {Usage: "release @<name> ...", Read: h.readRule("release"), List: true},
@@ -63,8 +84,8 @@ func (h *Resolve) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	switch {
 	case err != nil:
 		return err
-	case len(h.Verify) == 0:
-		return at.Errf("stockgate_resolve needs verify: write `verify stripe {env.STRIPE_WEBHOOK_SECRET}`")
+	case len(h.Verify) == 0 && h.Ask == nil:
+		return at.Errf("stockgate_resolve needs verify: write `verify stripe {env.STRIPE_WEBHOOK_SECRET}`; or ask, where the webhook has only the id of a payment")
 	case len(h.Ref) == 0:
 		return at.Errf("stockgate_resolve needs ref: write `ref {json.data.object.client_reference_id}`")
 	}
@@ -75,29 +96,6 @@ func (h *Resolve) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 		}
 	}
-	return nil
-}
-
-const verifyUsage = "verify stripe <secret> [<tolerance>] | standard <secret> [<tolerance>] | adyen <key> | hmac <header> sha256|sha512 <key>"
-
-func (h *Resolve) readVerify(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 2, 4)
-	if err != nil {
-		return err
-	}
-	v := Signature{Scheme: args[0], Key: args[1]}
-	switch args = args[2:]; {
-	case v.Scheme == "hmac" && len(args) == 2:
-		v.Header, v.Algorithm, v.Key = v.Key, args[0], args[1]
-	case (v.Scheme == "stripe" || v.Scheme == "standard") && len(args) == 1:
-		if v.Tolerance, err = directive.ParseDuration(d, args[0]); err != nil {
-			return err
-		}
-	case (v.Scheme == "stripe" || v.Scheme == "standard" || v.Scheme == "adyen") && len(args) == 0:
-	default:
-		return d.Errf("verify %s: write `%s`", v.Scheme, usage)
-	}
-	h.Verify = append(h.Verify, v)
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package resolve
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -66,54 +67,90 @@ func (h *Resolve) readEvents() (err error) {
 	return err
 }
 
-// checkPath refuses what Adyen does not sign.
+// readBatch compiles where the body has several events.
+func (h *Resolve) readBatch() error {
+	h.batch = h.preset.Events
+	if h.EventsIn == "" {
+		return nil
+	}
+	if h.batch != nil {
+		return fmt.Errorf("events: %s has its events in %s, and needs no events", h.Verify[0].Scheme, h.batch.Path)
+	}
+	path, ok := strings.CutPrefix(h.EventsIn, "{json")
+	path, closed := strings.CutSuffix(path, "}")
+	if !ok || !closed || path != "" && path[0] != '.' {
+		return fmt.Errorf("events %s: write {json.PATH} for the array that has the events, or {json} where the body is the array", h.EventsIn)
+	}
+	path = strings.TrimPrefix(path, ".")
+	if h.EventsIn != "{json}" {
+		if err := (outcome.Paths{path}).Check(); err != nil {
+			return fmt.Errorf("events: %w", err)
+		}
+	}
+	h.batch = &webhook.EventList{Path: path}
+	return nil
+}
+
+// checkPath refuses a path that the provider does not sign.
 func (h *Resolve) checkPath(what, path string) error {
-	if h.items && !slices.Contains(webhook.AdyenSigned, path) {
-		return fmt.Errorf("%s: adyen does not sign %s, so that it can be changed on its way; it signs %s", what, path, strings.Join(webhook.AdyenSigned, ", "))
+	if signed := h.preset.Fields; signed != nil && !slices.Contains(signed, path) {
+		return fmt.Errorf("%s: %s does not sign %s, so that it can be changed on its way; it signs %s", what, h.Verify[0].Scheme, path, strings.Join(signed, ", "))
 	}
 	return nil
 }
 
-// events returns the events of a verified body that a rule matches, and counts the others.
-func (h *Resolve) events(body []byte) ([]event, *refusal) {
-	documents := [][]byte{body}
-	if h.items {
-		items, err := webhook.AdyenItems(body)
-		if err != nil {
-			return nil, notAccepted(err)
-		}
-		documents = documents[:0]
-		for _, item := range items {
-			documents = append(documents, item)
+// events returns the events of a verified body that a rule matches, and counts the others. several:
+// the body has more than one event, whether or not rules match them.
+func (h *Resolve) events(body []byte) (found []event, several bool, no *refusal) {
+	documents := []json.RawMessage{body}
+	if h.batch != nil {
+		var err error
+		if documents, err = h.batch.Events(body); err != nil {
+			h.log.Error("a webhook does not go to the shop: its events cannot be told apart; see that `events` names the array that has them", zap.Error(err))
+			return nil, false, notAccepted(err)
 		}
 	}
-	var found []event
 	for _, document := range documents {
-		e := event{then: h.rules.Decide(&outcome.ShopAnswer{Body: document, Whole: true})}
-		if e.then == outcome.Undecided {
-			return nil, h.severalOf("the tests")
+		e, no := h.read(document)
+		if no != nil {
+			return nil, false, no
 		}
-		if e.then != outcome.Confirm && e.then != outcome.Release {
-			meter.CountWebhook(meter.WebhookOther)
-			continue
+		if e != nil {
+			found = append(found, *e)
 		}
-		var whole bool
-		if e.ref, whole = h.refs.In(document); !whole {
-			return nil, h.severalOf("ref")
-		}
-		if !sale.IsName(e.ref) {
-			meter.CountWebhook(meter.WebhookNoRef)
-			continue
-		}
-		found = append(found, e)
 	}
-	return found, nil
+	if len(documents) == 0 {
+		meter.CountWebhook(meter.WebhookOther)
+	}
+	return found, len(documents) > 1, nil
+}
+
+// read returns the event of a document; nil: no rule matches it, or it has no ref, and it is counted.
+func (h *Resolve) read(document []byte) (*event, *refusal) {
+	e := event{then: h.rules.Decide(&outcome.ShopAnswer{Body: document, Whole: true})}
+	if e.then == outcome.Undecided {
+		return nil, h.severalOf("the tests")
+	}
+	if e.then != outcome.Confirm && e.then != outcome.Release {
+		meter.CountWebhook(meter.WebhookOther)
+		return nil, nil
+	}
+	var whole bool
+	if e.ref, whole = h.refs.In(document); !whole {
+		return nil, h.severalOf("ref")
+	}
+	if !sale.IsName(e.ref) {
+		meter.CountWebhook(meter.WebhookNoRef)
+		return nil, nil
+	}
+	return &e, nil
 }
 
 // severalOf refuses a webhook of which an array has more elements than are read: the shop would take
 // what the others say too, and their orders would not be settled.
 func (h *Resolve) severalOf(reads string) *refusal {
 	const why = "an array of the body has more elements than stockgate_resolve reads"
-	h.log.Error("a webhook does not go to the shop: "+why+"; let the provider send one event in each webhook, or read all elements", zap.String("in", reads))
+	h.log.Error("a webhook does not go to the shop: "+why+"; name the array of its events with `events`, let the provider send one event in each webhook, or read all elements",
+		zap.String("in", reads))
 	return &refusal{status: http.StatusBadRequest, counts: meter.WebhookUnreadable, text: why + ": send one event in each webhook"}
 }

@@ -38,9 +38,9 @@ func (s *settling) forward(w http.ResponseWriter, r *http.Request, next caddyhtt
 			a.WriteHeader(status) // the handlers behind this one have the shop's answer and wrote nothing
 			return nil
 		}
-		s.of.log.Error("nothing behind stockgate_resolve answered a webhook: is there a reverse_proxy for it?", s.holds[0].fields()...)
+		s.of.log.Error("nothing behind stockgate_resolve answered a webhook: is there a reverse_proxy for it?", s.fields()...)
 	default:
-		s.of.log.Warn("the shop did not take a payment's webhook: the provider delivers it again", append(s.holds[0].fields(), zap.Error(err))...)
+		s.of.log.Warn("the shop did not take a payment's webhook: the provider delivers it again", append(s.fields(), zap.Error(err))...)
 	}
 	a.refuse(unavailable(meter.WebhookShopFailed, "the shop did not answer: deliver it again"))
 	return nil
@@ -79,7 +79,7 @@ func (a *settlingAnswer) WriteHeader(status int) {
 	default:
 		meter.CountWebhook(meter.WebhookShopFailed)
 		a.settling.of.log.Warn("the shop did not take a payment's webhook: the provider delivers it again",
-			append(a.settling.holds[0].fields(), zap.Int("status", shops))...)
+			append(a.settling.fields(), zap.Int("status", shops))...)
 	}
 	a.ResponseWriter.WriteHeader(status)
 }

@@ -44,15 +44,23 @@ const (
 // anything else, or about a ref that no sale knows | it goes to the shop untouched
 //
 // Where Redis or the shop does not answer, or the units of a paid order are gone, the answer is
-// 503, so that the provider delivers it again. A webhook whose signature is wrong goes nowhere.
+// 503, so that the provider delivers it again. A webhook whose signature is wrong goes nowhere. One
+// that tells of several payments goes to the shop for those that can be settled.
 type Resolve struct {
 	// Verify are the signatures that are accepted, all of one scheme. While a secret is
-	// changed, there are two. Required.
+	// changed, there are two. Required, unless Ask is there.
 	Verify []Signature `json:"verify,omitempty"`
+	// Ask asks the provider about the payment that a webhook names. Ref and Events then read its
+	// answer, and not the webhook. Default: the webhook tells what is paid.
+	Ask *AskProvider `json:"ask,omitempty"`
 	// Ref is where the event has the shop's own name of the order, the ref of the gate:
-	// `{json.PATH}`. Of several the first that is not empty counts. With adyen the paths
-	// begin in an item of the notification. Required.
+	// `{json.PATH}`. Of several the first that is not empty counts. Required.
 	Ref []string `json:"ref,omitempty"`
+	// EventsIn is the array of the body whose elements are the events, `{json.PATH}`, or `{json}`
+	// where the body is the array. The paths of Ref and Events then begin in an element. At most
+	// 256 events. Default: the body is one event; with adyen, its notificationItems; with
+	// gocardless, its events.
+	EventsIn string `json:"events_in,omitempty"`
 	// Events are named tests of an event, for use in Rules. Only the body is signed, so that
 	// only its values can be tested.
 	Events map[string]outcome.AnswerMatcher `json:"events,omitempty"`
@@ -67,10 +75,13 @@ type Resolve struct {
 	app       *app.App
 	log       *zap.Logger
 	verifiers []webhook.Verifier
-	items     bool // the body has several events
+	preset    *webhook.Preset    // of the provider; the zero value where it has none
+	asker     *asker             // nil: the webhook itself is read
+	batch     *webhook.EventList // where the body has several events; nil: it is one
 	refs      outcome.Paths
 	rules     *outcome.Rules
 	bad       *filters.RateTable // clients whose webhooks were not accepted
+	pings     *filters.RateTable // clients that send pings; nil: the provider sends none
 	inFlight  *filters.Slots
 	reading   bodyCounter
 }
@@ -105,10 +116,19 @@ func (h *Resolve) provision(ctx caddy.Context) (err error) {
 	if h.verifiers, err = h.readSignatures(); err != nil {
 		return err
 	}
+	if err = h.readAsker(); err != nil {
+		return err
+	}
+	if err = h.readBatch(); err != nil {
+		return err
+	}
 	if err = h.readEvents(); err != nil {
 		return err
 	}
 	h.bad = filters.NewRateTable(filters.Rate{Events: 1, Window: badEvery, Burst: badBurst, Keys: badClient})
+	if h.preset.Ping != nil {
+		h.pings = filters.NewRateTable(filters.Rate{Events: 1, Window: badEvery, Burst: badBurst, Keys: badClient})
+	}
 	h.inFlight = filters.NewSlots(mostInFlight)
 	loaded, err := ctx.App("stockgate")
 	if err != nil {
@@ -123,12 +143,21 @@ func (h *Resolve) provision(ctx caddy.Context) (err error) {
 // ServeHTTP takes one webhook through the handler: it verifies the signature, holds the units
 // of what was paid, forwards, and settles by the shop's answer.
 func (h *Resolve) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	body, no := h.accept(w, r)
+	client := clientOf(r)
+	m, no := h.accept(w, r, client)
 	if no != nil {
 		return no.answer(w)
 	}
-	put(r, body)
-	events, no := h.events(body)
+	put(r, m.Body)
+	if h.isPing(m) {
+		meter.CountWebhook(meter.WebhookOther)
+		return next.ServeHTTP(w, r)
+	}
+	document, no := h.document(r, m, client)
+	if no != nil {
+		return no.answer(w)
+	}
+	events, several, no := h.events(document)
 	if no != nil {
 		return no.answer(w)
 	}
@@ -145,7 +174,7 @@ func (h *Resolve) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	defer d.End()
 	// what was begun ends, whether or not the provider waits for it
-	s := &settling{of: h, runtime: d, ctx: context.WithoutCancel(r.Context())}
+	s := &settling{of: h, runtime: d, ctx: context.WithoutCancel(r.Context()), several: several}
 	for _, e := range events {
 		if no := s.prepare(e); no != nil {
 			return no.answer(w)
@@ -157,8 +186,17 @@ func (h *Resolve) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	return s.forward(w, r, next)
 }
 
+// Cleanup closes the connections to a provider that is asked.
+func (h *Resolve) Cleanup() error {
+	if h.asker != nil {
+		h.asker.client.CloseIdleConnections()
+	}
+	return nil
+}
+
 // Interface guards
 var (
 	_ caddy.Provisioner           = (*Resolve)(nil)
+	_ caddy.CleanerUpper          = (*Resolve)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Resolve)(nil)
 )

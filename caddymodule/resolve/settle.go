@@ -30,17 +30,8 @@ type settling struct {
 	of      *Resolve
 	runtime *edgeruntime.Runtime
 	ctx     context.Context
+	several bool // it tells of several payments: one that cannot be settled does not keep it from the shop
 	holds   []hold
-}
-
-// hold is what the shop's answer settles.
-type hold struct {
-	sale, id string
-	then     outcome.Decision
-}
-
-func (h hold) fields() []zap.Field {
-	return []zap.Field{zap.String("sale", h.sale), zap.String("reservation", h.id)}
 }
 
 func (s *settling) call() (context.Context, context.CancelFunc) {
@@ -65,7 +56,7 @@ func (s *settling) prepare(e event) *refusal {
 		}
 		r, no := s.only(&found, e)
 		if no != nil || r == nil {
-			return no
+			return s.without(no)
 		}
 		one := hold{r.Sale, r.ID, e.then}
 		if s.isSettled(r, e) {
@@ -78,13 +69,23 @@ func (s *settling) prepare(e event) *refusal {
 				continue
 			}
 			if no != nil {
-				return no
+				return s.without(no)
 			}
 		}
-		s.holds = append(s.holds, one)
+		s.add(one)
 		return nil
 	}
 	return s.failed("a payment's hold changed again and again", hold{}, shard.ErrUnavailable)
+}
+
+// without returns the refusal of one event, or nil where the webhook goes to the shop without it: only
+// a delivery that could have another result is asked for where others wait for this one.
+func (s *settling) without(no *refusal) *refusal {
+	if no == nil || !s.several || no.counts != meter.WebhookRefundNeeded && no.counts != meter.WebhookAmbiguous {
+		return no
+	}
+	meter.CountWebhook(no.counts)
+	return nil
 }
 
 // only returns the one reservation with a ref; nil: a release or a payment of what is settled
@@ -105,7 +106,8 @@ func (s *settling) only(found *reservation.Found, e event) (*reservation.Record,
 		meter.CountWebhook(meter.WebhookSettled)
 		return nil, nil
 	}
-	s.of.log.Error("a payment names a ref that several reservations have, and is not forwarded: confirm the one that was paid for with `caddy stockgate reservation confirm`, then the next delivery goes to the shop",
+	s.of.log.Error(s.said("a payment names a ref that several reservations have, and is not forwarded: confirm the one that was paid for with `caddy stockgate reservation confirm`, then the next delivery goes to the shop",
+		"a payment names a ref that several reservations have, and goes to the shop because others came with it: confirm the one that was paid for with `caddy stockgate reservation confirm` before its deadline"),
 		zap.String("ref", e.ref), zap.Strings("reservations", ids))
 	return nil, unavailable(meter.WebhookAmbiguous, "several reservations have this ref: an operator must confirm the one that was paid for")
 }
@@ -156,9 +158,18 @@ func (s *settling) keep(ctx context.Context, state record.State, h hold) (again 
 // refund says that a buyer has paid for units that other buyers have. The reservation is
 // unbacked until it is resolved: alerts, doctor and reports have it.
 func (s *settling) refund(h hold) *refusal {
-	s.of.log.Error("refund_needed: a payment came for units that are sold to others, and is not forwarded: add stock and let the provider deliver it again, or refund the buyer and release the reservation",
+	s.of.log.Error(s.said("refund_needed: a payment came for units that are sold to others, and is not forwarded: add stock and let the provider deliver it again, or refund the buyer and release the reservation",
+		"refund_needed: a payment came for units that are sold to others, and goes to the shop because others came with it: add stock and confirm the reservation, or cancel the order, refund the buyer and release the reservation"),
 		h.fields()...)
 	return unavailable(meter.WebhookRefundNeeded, "refund_needed: the units of this order are sold to others")
+}
+
+// said returns what the log says of an event, by whether the webhook goes to the shop without it.
+func (s *settling) said(alone, among string) string {
+	if s.several {
+		return among
+	}
+	return alone
 }
 
 // failed says that Redis did not answer.
@@ -169,25 +180,29 @@ func (s *settling) failed(what string, h hold, err error) *refusal {
 	return unavailable(meter.WebhookRedisFailed, "the stock cannot be reached: deliver it again")
 }
 
-// settle is called when the shop has taken the webhook.
-func (s *settling) settle() *refusal {
+// settle is called when the shop has taken the webhook. It settles what it can; a refusal: not all of it.
+func (s *settling) settle() (no *refusal) {
 	for _, h := range s.holds {
-		counts, err := meter.WebhookConfirmed, error(nil)
-		if h.then == outcome.Confirm {
-			err = s.confirm(h)
-		} else {
-			counts = meter.WebhookReleased
-			_, err = s.runtime.ReleaseEventually(s.ctx, h.sale, h.id, reservation.SourceShop, cause)
-			if _, sold := errors.AsType[*reservation.ConflictError](err); sold { // meanwhile, by the shop's own word
-				counts, err = meter.WebhookSettled, nil
-			}
-		}
+		counts, err := s.one(h)
 		if err != nil {
-			return s.failed("redis could not be told that the shop took a payment's webhook", h, err)
+			no = s.failed("redis could not be told that the shop took a payment's webhook", h, err)
+			continue
 		}
 		meter.CountWebhook(counts)
 	}
-	return nil
+	return no
+}
+
+// one settles one hold.
+func (s *settling) one(h hold) (meter.WebhookResult, error) {
+	if h.then == outcome.Confirm {
+		return meter.WebhookConfirmed, s.confirm(h)
+	}
+	_, err := s.runtime.ReleaseEventually(s.ctx, h.sale, h.id, reservation.SourceShop, cause)
+	if _, sold := errors.AsType[*reservation.ConflictError](err); sold { // meanwhile, by the shop's own word
+		return meter.WebhookSettled, nil
+	}
+	return meter.WebhookReleased, err
 }
 
 func (s *settling) confirm(h hold) error {

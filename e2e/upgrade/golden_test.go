@@ -163,7 +163,7 @@ func TestGoldenOutbox(t *testing.T) {
 				t.Fatal(err)
 			}
 			head := http.Header{"Webhook-Id": {p.ID}, "Webhook-Timestamp": {p.Timestamp}, "Webhook-Signature": {p.Signature}}
-			if err := v.Verify(head, []byte(p.Body), time.Unix(int64(seconds.Seconds()), 0)); err != nil {
+			if err := v.Verify(&webhook.Delivery{Header: head, Body: []byte(p.Body)}, time.Unix(int64(seconds.Seconds()), 0)); err != nil {
 				t.Errorf("%s: message %s is refused: %v", r.Version, p.ID, err)
 			}
 		}

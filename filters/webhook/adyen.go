@@ -2,14 +2,10 @@ package webhook
 
 import (
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"io"
-	"net/http"
 	"strings"
 	"time"
 )
@@ -20,65 +16,52 @@ var AdyenSigned = []string{
 	"pspReference", "originalReference", "merchantAccountCode", "merchantReference", "amount.value", "amount.currency", "eventCode", "success",
 }
 
-const (
-	// maxItems bounds the items of a notification. Adyen sends one where it sends JSON.
-	maxItems = 100
-	maxDepth = 32
-)
+const maxDepth = 32
 
-type adyen struct{ key []byte }
+// adyen verifies the signature of each item. It signs values, and not the bytes of the body, so that
+// a Description does not describe it.
+type adyen struct{ *algorithm }
 
 // Adyen verifies Adyen's notifications. The key is in hex.
 func Adyen(key string) (Verifier, error) {
-	raw, err := hex.DecodeString(key)
-	if err != nil || len(raw) < 16 {
+	d := Description{Algorithm: "hmac-sha256", Key: key, KeyEncoding: "hex", leastKey: 16}
+	a, err := d.algorithm()
+	if err != nil {
 		return nil, errors.New("the key is no HMAC key of Adyen's: 64 hexadecimal digits")
 	}
-	return &adyen{raw}, nil
+	return &adyen{a}, nil
 }
 
 // Look accepts all headers: Adyen signs in the body.
-func (a *adyen) Look(http.Header, time.Time) error { return nil }
+func (a *adyen) Look(*Delivery, time.Time) error { return nil }
 
-func (a *adyen) Verify(_ http.Header, body []byte, _ time.Time) error {
-	items, err := AdyenItems(body)
+func (a *adyen) Verify(m *Delivery, _ time.Time) error {
+	items, err := adyenItems(m.Body)
 	if err != nil {
 		return err
 	}
 	for _, item := range items {
-		if err := a.verify(item); err != nil {
+		if err := a.item(item); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// AdyenItems returns the items of a notification, each as a JSON object. The error is a *Fault.
+// AdyenEvents is how a notification of Adyen's has its items. Adyen sends one where it sends JSON.
+var AdyenEvents = EventList{Path: "notificationItems", Member: "NotificationRequestItem", Min: 1, Max: 100}
+
+// adyenItems returns the items of a notification, each as a JSON object. The error is a *Fault.
 // It refuses a notification that has a name twice: what is signed are the values, so that
 // another reader could take the other value.
-func AdyenItems(body []byte) ([]json.RawMessage, error) {
+func adyenItems(body []byte) ([]json.RawMessage, error) {
 	if err := checkNames(body); err != nil {
 		return nil, err
 	}
-	// by maps, because structs take names in any case, and some letters for others
-	var notification map[string]json.RawMessage
-	var list []map[string]json.RawMessage
-	if json.Unmarshal(body, &notification) != nil || json.Unmarshal(notification["notificationItems"], &list) != nil {
-		return nil, unreadable("the body is no notification of Adyen's: it has no notificationItems")
-	}
-	if n := len(list); n == 0 || n > maxItems {
-		return nil, unreadable("the body has %d notificationItems: a notification of Adyen's has 1 to %d", n, maxItems)
-	}
-	items := make([]json.RawMessage, len(list))
-	for i, item := range list {
-		if items[i] = item["NotificationRequestItem"]; len(items[i]) == 0 || items[i][0] != '{' {
-			return nil, unreadable("an entry of notificationItems has no NotificationRequestItem")
-		}
-	}
-	return items, nil
+	return AdyenEvents.Events(body)
 }
 
-func (a *adyen) verify(raw json.RawMessage) error {
+func (a *adyen) item(raw json.RawMessage) error {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber() // as it is written
 	var item map[string]any
@@ -106,9 +89,7 @@ func (a *adyen) verify(raw json.RawMessage) error {
 			return unreadable("a signed field other than merchantReference has a colon, so that what was signed is not clear")
 		}
 	}
-	mac := hmac.New(sha256.New, a.key)
-	mac.Write([]byte(strings.Join(fields, ":")))
-	return fits(mac, [][]byte{signature})
+	return a.verify([][]byte{[]byte(strings.Join(fields, ":"))}, [][]byte{signature})
 }
 
 // signedText returns the text of a signed field; one that is absent counts as empty.

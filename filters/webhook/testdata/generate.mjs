@@ -4,6 +4,11 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import Stripe from "stripe";
 import { Webhook } from "standardwebhooks";
+import { createHmac, generateKeyPairSync, sign } from "node:crypto";
+import { WebhooksHelper } from "square";
+import { Paddle } from "@paddle/paddle-node-sdk";
+import { validateWebhookSignature } from "razorpay/dist/utils/razorpay-utils.js";
+import { verifySignature } from "gocardless-nodejs/webhooks";
 
 const require = createRequire(import.meta.url);
 const adyen = require("@adyen/api-library");
@@ -96,6 +101,89 @@ addAdyen("a failure turned into success", [item({ success: "false" })], { change
 addAdyen("an unsigned field changed", [item()], { change: (i) => ({ ...i, paymentMethod: "mc" }) });
 addAdyen("another key", [item()], { key: "DFB1EB5485895CFA84146406857104ABB4CBCABDC8AAF103A624C8F6A3EAAB00" });
 addAdyen("zero", [item({ amount: { currency: "EUR", value: 0 } })]);
+
+// Square, Paddle, Razorpay and GoCardless: their libraries only verify, so that the signatures are made here.
+const mac = (key, text, encoding) => createHmac("sha256", key).update(text).digest(encoding);
+const acceptsLater = async (check) => {
+  try {
+    return (await check()) !== false;
+  } catch {
+    return false;
+  }
+};
+const addLater = async (scheme, name, key, headers, body, check, more = {}) =>
+  cases.push({ name: scheme + ": " + name, scheme, key, ...more, headers, body, accepted: await acceptsLater(check) });
+const flip = (s) => (s[0] === "0" ? "1" : "0") + s.slice(1);
+
+const squareURL = "https://shop.example.com/webhooks/square";
+const squareKey = "asdf1234-a-signature-key";
+const squareBody = JSON.stringify({ type: "payment.updated", data: { object: { payment: { reference_id: "SO-1", status: "COMPLETED", note: "größer" } } } });
+const addSquare = async (name, { key = squareKey, url = squareURL, signBody = squareBody, change = (s) => s } = {}) => {
+  const signature = change(mac(squareKey, url + signBody, "base64"));
+  await addLater("square", name, key, { "x-square-hmacsha256-signature": signature }, squareBody,
+    () => WebhooksHelper.verifySignature({ requestBody: squareBody, signatureHeader: signature, signatureKey: key, notificationUrl: squareURL }), { url: squareURL });
+};
+await addSquare("signed");
+await addSquare("another body", { signBody: squareBody + " " });
+await addSquare("another URL", { url: squareURL + "/" });
+await addSquare("another key", { key: "another-signature-key" });
+await addSquare("without the URL", { url: "" });
+await addSquare("another signature", { change: flip });
+
+const paddleKey = "pdl_ntfset_01gkpjp8bkm3tm53kdgkx6sms7_a-secret";
+const paddleBody = JSON.stringify({ event_type: "transaction.completed", data: { custom_data: { order: "SO-1" }, note: "雪" } });
+const paddle = new Paddle("key");
+const addPaddle = async (name, { key = paddleKey, at = now, signBody = paddleBody, change = (s) => s } = {}) => {
+  const header = change("ts=" + at + ";h1=" + mac(paddleKey, at + ":" + signBody, "hex"));
+  await addLater("paddle", name, key, { "Paddle-Signature": header }, paddleBody, () => paddle.webhooks.isSignatureValid(paddleBody, key, header));
+};
+await addPaddle("signed");
+await addPaddle("five seconds old", { at: now - 5 });
+await addPaddle("an hour old", { at: now - 3600 });
+await addPaddle("another body", { signBody: paddleBody + " " });
+await addPaddle("another key", { key: "pdl_ntfset_another" });
+await addPaddle("another time", { change: (s) => s.replace("ts=" + now, "ts=" + (now + 1)) });
+await addPaddle("no time", { change: (s) => s.replace(/^ts=\d+;/, "") });
+await addPaddle("no signature", { change: (s) => s.replace(/;h1=.*/, "") });
+await addPaddle("another scheme", { change: (s) => s.replace("h1=", "h2=") });
+await addPaddle("the signature first", { change: (s) => s.split(";").reverse().join(";") });
+
+const plainBody = JSON.stringify({ event: "payment.captured", events: [{ id: "EV1", resource_metadata: { order: "SO-1" }, note: "größer" }] });
+const addPlain = async (scheme, header, check) => {
+  const key = "a secret of " + scheme;
+  const add = (name, signature, by = key) => addLater(scheme, name, by, { [header]: signature }, plainBody, () => check(plainBody, signature, by));
+  await add("signed", mac(key, plainBody, "hex"));
+  await add("another body", mac(key, plainBody + " ", "hex"));
+  await add("another key", mac(key, plainBody, "hex"), "another secret");
+  await add("another signature", flip(mac(key, plainBody, "hex")));
+  await add("in base64", mac(key, plainBody, "base64"));
+  await add("empty", "");
+};
+await addPlain("razorpay", "X-Razorpay-Signature", validateWebhookSignature);
+await addPlain("gocardless", "Webhook-Signature", (body, signature, key) => verifySignature(body, key, signature));
+
+// Descriptions of one's own, signed by Node.
+const signedBody = JSON.stringify({ event: "paid", order: "SO-1", note: "größer" });
+const pairs = {
+  "rsa-sha256": generateKeyPairSync("rsa", { modulusLength: 2048 }), "rsa-sha512": generateKeyPairSync("rsa", { modulusLength: 2048 }),
+  "ecdsa-sha256": generateKeyPairSync("ec", { namedCurve: "P-256" }), "ed25519": generateKeyPairSync("ed25519"),
+};
+const hmacKey = "a secret of some length";
+for (const algorithm of ["hmac-sha1", "hmac-sha256", "hmac-sha512", ...Object.keys(pairs)]) {
+  for (const encoding of ["hex", "base64", "base64url"]) {
+    const hash = algorithm.split("-")[1];
+    const pair = pairs[algorithm];
+    const text = now + "\nPOST-/hook?a=b\n" + signedBody;
+    const signature = (pair ? sign(hash ?? null, Buffer.from(text), pair.privateKey) : createHmac(hash, hmacKey).update(text).digest()).toString(encoding);
+    const description = { algorithm, over: "{header.X-Time}{newline}POST-{uri}{newline}{body}", signature: "{field.sig}", encoding, time: "{header.X-Time}",
+      fields: { header: "X-Signature", between: ", ", after: ":" } };
+    const key = pair ? pair.publicKey.export({ type: "spki", format: "pem" }) : hmacKey;
+    for (const [name, body, accepted] of [["signed", signedBody, true], ["another body", signedBody + " ", false]]) {
+      cases.push({ name: `signed: ${algorithm} in ${encoding}, ${name}`, scheme: "signed", key, description, uri: "/hook?a=b",
+        headers: { "X-Time": String(now), "X-Signature": "kid:1, sig:" + signature }, body, accepted });
+    }
+  }
+}
 
 const versions = JSON.parse(readFileSync(new URL("package.json", import.meta.url))).devDependencies;
 writeFileSync(new URL("vectors.json", import.meta.url), JSON.stringify({ versions, now, cases }, null, 1) + "\n");
