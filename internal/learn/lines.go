@@ -1,0 +1,274 @@
+package learn
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Names of fields, folded, by which an item and its quantity are known; the best first.
+var (
+	itemNames = []string{"sku", "variantsku", "productsku", "itemsku", "skuid", "productvariantid", "variantid", "merchandiseid", "variant", "productcode", "itemcode", "articleid",
+		"article", "offerid", "ticketid", "ticket", "productid", "itemid", "goodsid", "product", "item", "goods"}
+	quantityNames = []string{"quantity", "qty", "count", "amount", "units", "num", "number", "pieces"}
+)
+
+// itemLine is an item that was ordered.
+type itemLine struct {
+	SKU      string
+	Quantity int64
+}
+
+// linesFrom says where the lines of an order are, in a body, an argument or an answer.
+type linesFrom struct {
+	array    string // dotted path of the array; empty with list: the root
+	list     bool   // array and fields; else one line
+	item     string // dotted path, within an element if list
+	quantity string // empty: there is none
+	parallel bool   // a form with lists: item and quantity are their names
+	keyed    bool   // a form whose keys are items: array is its name
+	lines    []itemLine
+	rank     int // how surely: less is better
+}
+
+// findLines looks for items in a tree; nil: nothing names one.
+func findLines(root any) (best *linesFrom) {
+	walk(root, nil, func(path []string, v any) bool {
+		var found *linesFrom
+		switch v := v.(type) {
+		case []any:
+			found = inArray(v, strings.Join(path, "."))
+		case map[string]any:
+			if !slices.ContainsFunc(path, isNumber) {
+				found = inObject(v, strings.Join(path, "."))
+			}
+		}
+		if found != nil && (best == nil || found.rank < best.rank) {
+			best = found
+		}
+		return true
+	})
+	return best
+}
+
+func isNumber(s string) bool {
+	_, err := strconv.Atoi(s)
+	return err == nil
+}
+
+// inArray reads an array of objects, all of which have the item.
+func inArray(list []any, path string) *linesFrom {
+	if len(list) == 0 || len(list) > 50 {
+		return nil
+	}
+	first, _ := list[0].(map[string]any)
+	item, quantity, rank := fieldsOf(first, true)
+	if item == "" && quantity != "" {
+		if _, ok := scalar(first["id"]); ok {
+			item, rank = "id", len(itemNames)
+		}
+	}
+	if item == "" || path != "" && !isPath(path) {
+		return nil
+	}
+	f := &linesFrom{array: path, list: true, item: item, quantity: quantity, rank: rank}
+	for _, e := range list {
+		line, ok := lineOf(e, item, quantity)
+		if !ok {
+			return nil
+		}
+		f.lines = append(f.lines, line)
+	}
+	return f
+}
+
+// inObject reads one line of an object's own fields.
+func inObject(object map[string]any, path string) *linesFrom {
+	item, quantity, rank := fieldsOf(object, false)
+	if item == "" {
+		return nil
+	}
+	line, ok := lineOf(object, item, quantity)
+	if !ok {
+		return nil
+	}
+	prefix := ""
+	if path != "" {
+		prefix = path + "."
+	}
+	f := &linesFrom{item: prefix + item, rank: rank + 1, lines: []itemLine{line}}
+	if quantity != "" {
+		f.quantity = prefix + quantity
+	}
+	return f
+}
+
+// isPath reports whether a path can be written: without indexes.
+func isPath(path string) bool { return !slices.ContainsFunc(strings.Split(path, "."), isNumber) }
+
+// fieldsOf finds the item and the quantity among the fields of an object, or of the objects in it.
+func fieldsOf(object map[string]any, nested bool) (item, quantity string, rank int) {
+	rank = 2 * len(itemNames)
+	consider := func(prefix string, fields map[string]any, more int) {
+		for name, v := range fields {
+			text, ok := scalar(v)
+			if !ok || text == "true" || text == "false" || len(text) > 128 {
+				continue
+			}
+			if i := slices.Index(itemNames, folded(name)); i >= 0 && i+more < rank {
+				item, rank = prefix+name, i+more
+			}
+		}
+	}
+	consider("", object, 0)
+	if nested {
+		for name, v := range object {
+			if inner, ok := v.(map[string]any); ok && slices.Contains([]string{"variant", "product", "productvariant", "item", "merchandise"}, folded(name)) {
+				consider(name+".", inner, 1)
+				if id, ok := scalar(inner["id"]); ok && id != "" && item == "" {
+					item, rank = name+".id", len(itemNames)
+				}
+			}
+		}
+	}
+	return item, quantityIn(object), rank
+}
+
+func quantityIn(object map[string]any) string {
+	best := len(quantityNames)
+	for name, v := range object {
+		if i := slices.Index(quantityNames, folded(name)); i >= 0 && i < best {
+			if n := units(v); n > 0 {
+				best = i
+			}
+		}
+	}
+	for name := range object {
+		if best < len(quantityNames) && folded(name) == quantityNames[best] {
+			return name
+		}
+	}
+	return ""
+}
+
+// units reads a quantity; 0: it is none that a buyer would order.
+func units(v any) int64 {
+	text, _ := scalar(v)
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || n > 1000 {
+		return 0
+	}
+	return n
+}
+
+func lineOf(e any, item, quantity string) (line itemLine, ok bool) {
+	line.SKU, ok = scalar(at(e, item))
+	line.Quantity = 1
+	if quantity != "" {
+		line.Quantity = units(at(e, quantity))
+	}
+	return line, ok && line.Quantity > 0
+}
+
+var bracketed = regexp.MustCompile(`^([A-Za-z_][A-Za-z0-9_]*)\[([^\[\]]*)\](?:\[([A-Za-z0-9_]+)\])?(?:\[([A-Za-z0-9_]+)\])?$`)
+
+// findInForm looks for items in the fields of a form, arrays included.
+func findInForm(fields map[string]any) *linesFrom {
+	if flat := findLines(fields); flat != nil {
+		return flat
+	}
+	rows := make(map[string]map[string]any) // name → index or key → fields
+	for name, v := range fields {
+		m := bracketed.FindStringSubmatch(name)
+		if m == nil {
+			continue
+		}
+		if rows[m[1]] == nil {
+			rows[m[1]] = make(map[string]any)
+		}
+		switch {
+		case m[3] == "":
+			rows[m[1]][m[2]] = v
+		default:
+			row, _ := rows[m[1]][m[2]].(map[string]any)
+			if row == nil {
+				row = make(map[string]any)
+				rows[m[1]][m[2]] = row
+			}
+			if m[4] == "" {
+				row[m[3]] = v
+			} else {
+				row[m[3]] = map[string]any{m[4]: v}
+			}
+		}
+	}
+	if f := parallelLists(fields); f != nil {
+		return f
+	}
+	for name, row := range rows {
+		if f := rowsOf(name, row); f != nil {
+			return f
+		}
+	}
+	return nil
+}
+
+// rowsOf reads items[0][sku]=… and quantity[A1]=2.
+func rowsOf(name string, row map[string]any) *linesFrom {
+	var list []any
+	for i := range len(row) {
+		if e, ok := row[strconv.Itoa(i)].(map[string]any); ok {
+			list = append(list, e)
+		}
+	}
+	if len(list) == len(row) {
+		return inArray(list, name)
+	}
+	f := &linesFrom{array: name, keyed: true, rank: len(itemNames)}
+	if !slices.Contains(quantityNames, folded(name)) {
+		return nil
+	}
+	for key, v := range row {
+		n := units(v)
+		if n == 0 || isNumber(key) && len(key) < 3 {
+			return nil
+		}
+		f.lines = append(f.lines, itemLine{key, n})
+	}
+	return f
+}
+
+// parallelLists reads sku[]=A1&quantity[]=2.
+func parallelLists(fields map[string]any) *linesFrom {
+	f := &linesFrom{parallel: true, rank: len(itemNames)}
+	for name := range fields {
+		if !strings.HasSuffix(name, "[]") || !nameLike.MatchString(strings.TrimSuffix(name, "[]")) {
+			continue
+		}
+		if slices.Contains(itemNames, folded(name)) {
+			f.item = name
+		} else if slices.Contains(quantityNames, folded(name)) {
+			f.quantity = name
+		}
+	}
+	items, quantities := listOf(fields[f.item]), listOf(fields[f.quantity])
+	if f.item == "" || f.quantity == "" || len(items) != len(quantities) {
+		return nil
+	}
+	for i, item := range items {
+		text, _ := scalar(item)
+		f.lines = append(f.lines, itemLine{text, units(quantities[i])})
+		if text == "" || f.lines[i].Quantity == 0 {
+			return nil
+		}
+	}
+	return f
+}
+
+func listOf(v any) []any {
+	if list, ok := v.([]any); ok {
+		return list
+	}
+	return []any{v}
+}
