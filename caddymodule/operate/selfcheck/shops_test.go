@@ -1,0 +1,375 @@
+package selfcheck_test
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+)
+
+// testShop is an invented shop. Its own stock is endless: the gate alone keeps the limit.
+type testShop struct {
+	handler   http.Handler
+	buy       func(b *browser, name string) (took bool) // a purchase, from the first page to the last
+	answers   func(directives string) string            // what an operator changes
+	noRefusal bool                                      // is recorded
+
+	url     string
+	refuses atomic.Bool // an order, as sold out
+	orders  atomic.Int64
+	mu      sync.Mutex
+	issued  []string // sessions and tokens
+}
+
+// secrets are the credentials that it has given out.
+func (s *testShop) secrets() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.issued
+}
+
+func (s *testShop) issue(secret string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.issued = append(s.issued, secret)
+	return secret
+}
+
+// order takes an order, or not.
+func (s *testShop) order() (number string, took bool) {
+	if s.refuses.Load() {
+		return "", false
+	}
+	return fmt.Sprint("SO-", 100000+s.orders.Add(1)), true
+}
+
+var shops = map[string]func(*testing.T) *testShop{
+	"a form with a session":          formShop,
+	"JSON with a JWT":                jsonShop,
+	"GraphQL with persisted queries": graphQLShop,
+	"200 with a code":                codeShop,
+	"a payment page and its webhook": paymentShop,
+}
+
+// sessions of a shop by their cookie.
+type sessions struct {
+	shop *testShop
+	mu   sync.Mutex
+	of   map[string]string
+}
+
+func (s *sessions) begin(w http.ResponseWriter, cookie, user string) {
+	id := s.shop.issue(rand.Text())
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.of == nil {
+		s.of = make(map[string]string)
+	}
+	s.of[id] = user
+	http.SetCookie(w, &http.Cookie{Name: cookie, Value: id, Path: "/", HttpOnly: true})
+}
+
+func (s *sessions) user(r *http.Request, cookie string) string {
+	c, err := r.Cookie(cookie)
+	if err != nil {
+		return ""
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.of[c.Value]
+}
+
+func writeJSON(w http.ResponseWriter, status int, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	json.NewEncoder(w).Encode(v)
+}
+
+func readJSON(r *http.Request) map[string]any {
+	var v map[string]any
+	json.NewDecoder(r.Body).Decode(&v)
+	return v
+}
+
+// formShop has pages, a session, and redirects.
+func formShop(*testing.T) *testShop {
+	s := new(testShop)
+	in := &sessions{shop: s}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /login", func(w http.ResponseWriter, r *http.Request) {
+		in.begin(w, "shop_session", r.FormValue("email"))
+		http.Redirect(w, r, "/account", http.StatusSeeOther)
+	})
+	mux.HandleFunc("GET /product/", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, `<form action="/order" method="post"><input type="hidden" name="sku" value="SNK-1"><input name="qty" value="1"></form>`)
+	})
+	mux.HandleFunc("GET /account.json", func(w http.ResponseWriter, r *http.Request) {
+		if in.user(r, "shop_session") == "" {
+			writeJSON(w, 401, map[string]any{})
+			return
+		}
+		writeJSON(w, 200, map[string]any{"user": map[string]any{"id": "u-" + in.user(r, "shop_session"), "email": "canary@mail.test", "name": "Cana Rybird"}})
+	})
+	mux.HandleFunc("POST /order", func(w http.ResponseWriter, r *http.Request) {
+		number, took := s.order()
+		if !took {
+			http.Redirect(w, r, "/sold-out", http.StatusSeeOther)
+			return
+		}
+		http.Redirect(w, r, "/thanks/"+number, http.StatusSeeOther)
+	})
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, "<p>Welcome, Cana Rybird</p>")
+	})
+	s.handler = mux
+	s.buy = func(b *browser, name string) bool {
+		b.get("/")
+		b.form("/login", "email", name+"@mail.test", "password", "canary-pass")
+		b.get("/account.json")
+		b.get("/product/sneaker")
+		a := b.form("/order", "sku", "SNK-1", "qty", "1", "_csrf", "canary-csrf", "street", "Canarystreet 5", "phone", "+49 171 5550199")
+		to := a.Header.Get("Location")
+		if to != "" {
+			b.get(to)
+		}
+		return strings.HasPrefix(to, "/thanks/")
+	}
+	return s
+}
+
+const jwtSecret = "the-secret-of-this-invented-shop-32-bytes"
+
+// signed makes a token of the shop.
+func (s *testShop) signed(user string) string {
+	encode := base64.RawURLEncoding.EncodeToString
+	claims, _ := json.Marshal(map[string]any{"iss": "https://id.example.com", "sub": "cust-" + user, "email": "canary@mail.test", "exp": 4000000000})
+	text := encode([]byte(`{"alg":"HS256","typ":"JWT"}`)) + "." + encode(claims)
+	mac := hmac.New(sha256.New, []byte(jwtSecret))
+	mac.Write([]byte(text))
+	return s.issue(text + "." + encode(mac.Sum(nil)))
+}
+
+// jsonShop has an API with bearer tokens and several lines in one order.
+func jsonShop(t *testing.T) *testShop {
+	t.Setenv("SHOP_JWT_SECRET", jwtSecret)
+	s := new(testShop)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/v1/login", func(w http.ResponseWriter, r *http.Request) {
+		writeJSON(w, 200, map[string]any{"token": s.signed(fmt.Sprint(readJSON(r)["login"]))})
+	})
+	mux.HandleFunc("GET /api/v1/products", func(w http.ResponseWriter, r *http.Request) {
+		writeJSON(w, 200, []any{map[string]any{"sku": "SNK-2", "title": "Sneaker", "price": 19900}})
+	})
+	mux.HandleFunc("POST /api/v1/orders", func(w http.ResponseWriter, r *http.Request) {
+		number, took := s.order()
+		if !took {
+			writeJSON(w, 409, map[string]any{"error": "sold_out", "message": "This item is sold out."})
+			return
+		}
+		writeJSON(w, 201, map[string]any{"order": map[string]any{"id": number, "email": "canary@mail.test"}})
+	})
+	s.handler = mux
+	s.buy = func(b *browser, name string) bool {
+		var in struct{ Token string }
+		b.post("/api/v1/login", map[string]any{"login": name, "password": "canary-pass"}).json(&in)
+		b.token = in.Token
+		b.get("/api/v1/products")
+		b.header = map[string]string{"Idempotency-Key": s.issue(rand.Text())}
+		a := b.post("/api/v1/orders", map[string]any{
+			"items":    []any{map[string]any{"sku": "SNK-2", "quantity": 1}},
+			"shipping": map[string]any{"name": "Cana Rybird", "street": "Canarystreet 5", "phone": "+49 171 5550199"}, "card": "4111111111111111",
+		})
+		return a.StatusCode == 201
+	}
+	return s
+}
+
+// codeShop answers 200 whatever happens.
+func codeShop(*testing.T) *testShop {
+	s := new(testShop)
+	in := &sessions{shop: s}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /api/user/login", func(w http.ResponseWriter, r *http.Request) {
+		in.begin(w, "sid", fmt.Sprint(readJSON(r)["phone"]))
+		writeJSON(w, 200, map[string]any{"code": 0, "msg": "ok"})
+	})
+	mux.HandleFunc("GET /api/goods/list", func(w http.ResponseWriter, r *http.Request) {
+		writeJSON(w, 200, map[string]any{"code": 0, "data": []any{map[string]any{"skuId": 20002001, "left": 100}}})
+	})
+	mux.HandleFunc("POST /api/order/create", func(w http.ResponseWriter, r *http.Request) {
+		number, took := s.order()
+		if !took {
+			writeJSON(w, 200, map[string]any{"code": 30001, "msg": "The goods are sold out"})
+			return
+		}
+		writeJSON(w, 200, map[string]any{"code": 0, "msg": "ok", "data": map[string]any{"orderNo": number, "receiver": "Cana Rybird"}})
+	})
+	s.handler = mux
+	s.buy = func(b *browser, name string) bool {
+		b.post("/api/user/login", map[string]any{"phone": "+49 171 5550199", "password": "canary-pass"})
+		b.get("/api/goods/list")
+		var got struct{ Code int }
+		b.post("/api/order/create", map[string]any{"skuId": 20002001, "num": 1, "receiver": "Cana Rybird", "mobile": "+49 171 5550199"}).json(&got)
+		return got.Code == 0
+	}
+	return s
+}
+
+// graphQLShop keeps carts, and its clients send the hash of a document first.
+func graphQLShop(t *testing.T) *testShop {
+	t.Setenv("SHOP_JWT_SECRET", jwtSecret)
+	s := new(testShop)
+	known := make(map[string]string)
+	carts := make(map[string]string)
+	var mu sync.Mutex
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := readJSON(r)
+		var hash string
+		if extensions, ok := q["extensions"].(map[string]any); ok {
+			hash = extensions["persistedQuery"].(map[string]any)["sha256Hash"].(string)
+		}
+		document, _ := q["query"].(string)
+		mu.Lock()
+		defer mu.Unlock()
+		if document == "" {
+			document = known[hash]
+		}
+		if document == "" {
+			writeJSON(w, 200, map[string]any{"errors": []any{map[string]any{"message": "PersistedQueryNotFound"}}})
+			return
+		}
+		known[hash] = document
+		user := r.Header.Get("Authorization")
+		data := map[string]any{}
+		switch {
+		case strings.Contains(document, "mutation Login"):
+			data["login"] = map[string]any{"token": s.signed(q["variables"].(map[string]any)["user"].(string))}
+		case strings.Contains(document, "products"):
+			data["products"] = []any{map[string]any{"id": "v1", "sku": "SNK-3"}}
+		case strings.Contains(document, "addItemToCart"):
+			carts[user] = "cart-" + rand.Text()
+			data["addItemToCart"] = map[string]any{"id": carts[user]}
+		case strings.Contains(document, "activeCart"):
+			data["activeCart"] = nil
+			if carts[user] != "" {
+				data["activeCart"] = map[string]any{"id": carts[user], "customer": map[string]any{"email": "canary@mail.test"}, "lines": []any{map[string]any{"variant": map[string]any{"sku": "SNK-3"}, "quantity": 1}}}
+			}
+		case strings.Contains(document, "placeOrder") && s.refuses.Load():
+			writeJSON(w, 200, map[string]any{"data": nil, "errors": []any{map[string]any{"message": "sold out"}}})
+			return
+		case strings.Contains(document, "placeOrder"):
+			number, _ := s.order()
+			delete(carts, user)
+			data["placeOrder"] = map[string]any{"order": map[string]any{"code": number}}
+		}
+		writeJSON(w, 200, map[string]any{"data": data})
+	})
+	s.buy = func(b *browser, name string) bool {
+		var in struct {
+			Data struct{ Login struct{ Token string } }
+		}
+		b.graphQL(`mutation Login($user: String!, $password: String!) { login(user: $user, password: $password) { token } }`, map[string]any{"user": name, "password": "canary-pass"}).json(&in)
+		b.token = in.Data.Login.Token
+		b.graphQL(`query Products { products { id sku } }`, nil)
+		b.graphQL(`mutation Add($id: ID!) { addItemToCart(variantId: $id, quantity: 1) { id } }`, map[string]any{"id": "v1"})
+		b.graphQL("query Cart {\n  activeCart { id customer { email } lines { variant { sku } quantity } }\n}", nil)
+		var got struct {
+			Data struct {
+				PlaceOrder *struct{ Order struct{ Code string } }
+			}
+		}
+		b.graphQL(`mutation Place($card: String!) { placeOrder(payment: {card: $card}) { order { code } } }`, map[string]any{"card": "4111111111111111"}).json(&got)
+		return got.Data.PlaceOrder != nil
+	}
+	return s
+}
+
+// graphQL sends the hash of a document, and the document if the server asks for it.
+func (b *browser) graphQL(document string, variables map[string]any) *visit {
+	sum := sha256.Sum256([]byte(document))
+	body := map[string]any{"variables": variables, "extensions": map[string]any{"persistedQuery": map[string]any{"version": 1, "sha256Hash": hex.EncodeToString(sum[:])}}}
+	a := b.post("/graphql", body)
+	if strings.Contains(a.text, "PersistedQueryNotFound") {
+		body["query"] = document
+		a = b.post("/graphql", body)
+	}
+	return a
+}
+
+const hookSecret = "the-secret-of-the-invented-provider"
+
+// paymentShop sends buyers to another company, which tells it by a webhook who has paid.
+func paymentShop(t *testing.T) *testShop {
+	t.Setenv("WEBHOOK_SECRET", hookSecret)
+	s := &testShop{noRefusal: true}
+	in := &sessions{shop: s}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /signin", func(w http.ResponseWriter, r *http.Request) {
+		in.begin(w, "PHPSESSID", r.FormValue("email"))
+		http.Redirect(w, r, "/shop", http.StatusFound)
+	})
+	mux.HandleFunc("GET /shop/cart", func(w http.ResponseWriter, r *http.Request) {
+		writeJSON(w, 200, map[string]any{"order_no": "C" + s.issue(rand.Text())[:12], "variant": "SNK-5"})
+	})
+	mux.HandleFunc("POST /shop/checkout", func(w http.ResponseWriter, r *http.Request) {
+		pay := strings.Replace(s.url, "127.0.0.1", "localhost", 1)
+		http.Redirect(w, r, pay+"/pay?order="+r.FormValue("order_no"), http.StatusSeeOther)
+	})
+	mux.HandleFunc("POST /hooks/payment", func(w http.ResponseWriter, r *http.Request) {
+		s.order()
+		w.WriteHeader(http.StatusNoContent)
+	})
+	mux.HandleFunc("GET /", func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		fmt.Fprint(w, "<p>Pay here, Cana Rybird</p>")
+	})
+	s.handler = mux
+	s.answers = func(directives string) string {
+		var out strings.Builder
+		for line := range strings.Lines(directives) {
+			for _, word := range []string{"stockgate_resolve", "\tverify", "\tref {json", "\t@paid", "\t\tjson", "\t}", "\tconfirm @paid", "}"} {
+				if rest, ok := strings.CutPrefix(strings.TrimLeft(line, "\t"), "# "+word); ok {
+					line = word + rest
+				}
+			}
+			out.WriteString(line)
+		}
+		return strings.Replace(out.String(), "/webhooks/payment", "/hooks/payment", 1)
+	}
+	s.buy = func(b *browser, name string) bool {
+		b.form("/signin", "email", name+"@mail.test", "password", "canary-pass")
+		var cart struct {
+			Order string `json:"order_no"`
+		}
+		b.get("/shop/cart").json(&cart)
+		a := b.form("/shop/checkout", "order_no", cart.Order, "variant", "SNK-5", "quantity", "1", "name", "Cana Rybird")
+		if a.StatusCode != http.StatusSeeOther {
+			return false
+		}
+		if b.har != nil {
+			b.get(a.Header.Get("Location"))
+			return true
+		}
+		return b.pays(cart.Order)
+	}
+	return s
+}
+
+// pays is the provider, which tells the shop.
+func (b *browser) pays(order string) bool {
+	body, _ := json.Marshal(map[string]string{"order": order, "status": "paid"})
+	mac := hmac.New(sha256.New, []byte(hookSecret))
+	mac.Write(body)
+	b.header = map[string]string{"X-Signature": hex.EncodeToString(mac.Sum(nil))}
+	return b.do("POST", "/hooks/payment", "application/json", string(body)).StatusCode == http.StatusNoContent
+}
