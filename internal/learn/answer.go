@@ -35,14 +35,14 @@ func (l *learner) answers(taken, refused []string, why string) {
 	p := l.plan
 	p.add("@taken {\n\t"+strings.Join(taken, "\n\t")+"\n}", why)
 	confirm := "confirm @taken"
-	p.add(confirm, "")
+	p.add(confirm, because("was taken", l.order.Exchange))
 	if len(refused) == 0 {
 		l.question("How does the shop refuse an order?", "No recording has an order that the shop refuses, so an answer that is neither @taken nor a 4xx leaves the units in doubt. "+
 			"Give `learn` the recording of a refused order too, or write what its answer has: `@refused { … }` and `release @refused`.", confirm)
 		return
 	}
 	p.add("@refused {\n\t"+strings.Join(refused, "\n\t")+"\n}", because("was refused", l.refused[0].Exchange))
-	p.add("release @refused 400 401 403 404 422", "")
+	p.add("release @refused 400 401 403 404 422", because("was refused", l.refused[0].Exchange)+"; the codes say that HTTP refuses it")
 	l.question("Are there other refusals?", "An answer that is neither @taken nor @refused leaves the units in doubt. Add the other codes with which the shop refuses an order.", "release @refused 400 401 403 404 422")
 }
 
@@ -166,7 +166,9 @@ func (l *learner) releaseStatus(c *candidate) {
 	if status := strconv.Itoa(c.Status); !slices.Contains(codes, status) {
 		codes = append([]string{status}, codes...)
 	}
-	l.plan.add("release "+strings.Join(codes, " "), because("was refused", c.Exchange))
+	line := "release " + strings.Join(codes, " ")
+	l.plan.add(line, because("was refused", c.Exchange))
+	l.question("Are there other refusals?", "The recording has one of these codes; the others say that HTTP refuses a request. Any other answer leaves the units in doubt.", line)
 }
 
 // graphQLAnswer reads only what clients cannot shape.
@@ -184,7 +186,7 @@ func (l *learner) graphQLAnswer() {
 		return
 	}
 	l.plan.add("@taken {\n\tstatus 200\n\tjson !errors\n}", because("has no errors", l.order.Exchange))
-	l.plan.add("confirm @taken", "")
+	l.plan.add("confirm @taken", because("was taken", l.order.Exchange))
 	l.question("Is every refusal in `errors`?", "A GraphQL server answers 200 also where it refuses. The gate takes an answer without `errors` for a sold order. If the shop reports refusals in the data, "+
 		"let it decide with `outcome backend` or `outcome ask`. An answer with `errors` leaves the units in doubt, because an error behind the order does not undo it.", "confirm @taken")
 }

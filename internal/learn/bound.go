@@ -18,14 +18,17 @@ const cutMarkJSON = `\u0000stockgate: cut`
 // than maxString of one.
 type shortener struct {
 	r        *bufio.Reader
+	max      int    // bytes of a string
 	out      []byte // not read yet
 	inString bool
-	escape   int // bytes of an escape that are still to come
+	escape   int // 1 behind a backslash; below 0: digits of \u that are still to come
 	length   int // of the string
 	cut      bool
 }
 
-func newShortener(r io.Reader) *shortener { return &shortener{r: bufio.NewReaderSize(r, 64<<10)} }
+func newShortener(r io.Reader) *shortener {
+	return &shortener{r: bufio.NewReaderSize(r, 64<<10), max: maxString}
+}
 
 func (s *shortener) Read(p []byte) (int, error) {
 	for len(s.out) == 0 {
@@ -66,12 +69,12 @@ func (s *shortener) next(c byte) {
 	case s.escape < 0:
 		s.escape++
 	case c == '\\':
-		s.startEscape()
+		s.escape = 1
 	case c == '"':
 		s.end()
 		return
 	}
-	if s.length++; s.length > maxString && s.escape == 0 && !s.cut {
+	if s.length++; s.length > s.max && s.escape == 0 && !s.cut {
 		s.cut = true
 		s.out = append(s.out, c)
 		return
@@ -80,8 +83,6 @@ func (s *shortener) next(c byte) {
 		s.out = append(s.out, c)
 	}
 }
-
-func (s *shortener) startEscape() { s.escape = 1 }
 
 // end closes the string.
 func (s *shortener) end() {

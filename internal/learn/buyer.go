@@ -77,7 +77,7 @@ func (l *learner) jwtOption(header, claims map[string]any, cookie string) string
 		}
 		about = "Its tokens are signed with a key (" + algorithm(alg) + "). Give the address of the issuer's JWKS; this one is only where many issuers have it."
 	}
-	l.question("Which key verifies the shop's tokens?", about, "jwt "+key)
+	l.question("Which key verifies the shop's tokens?", about, "jwt "+tokenKey)
 	l.plan.jwt = key
 	text := "jwt " + tokenKey
 	var inner []string

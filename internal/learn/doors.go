@@ -10,7 +10,7 @@ import (
 func (l *learner) findDoors() {
 	l.askAboutRivals()
 	l.askAboutOrigins()
-	_, changing := l.changingAll()
+	changing := l.changing()
 	list := "The recording has no other request that may change something."
 	if len(changing) > 0 {
 		list = "Requests in the recording that may change something: " + strings.Join(changing, "; ") + "."
@@ -20,21 +20,18 @@ func (l *learner) findDoors() {
 	l.question("Which items are sold, how many, and when?", "The sale file has the item of the recording. Its stock, its times and its limits are not in any recording.", "items:")
 }
 
-// changingAll returns requests that may change something, the order aside.
-func (l *learner) changingAll() (all []*Exchange, names []string) {
+// changing lists the requests that may change something, the order aside.
+func (l *learner) changing() (names []string) {
 	for _, x := range l.fromShop() {
-		name := methodName(x.Method) + " " + x.pattern(l.hidden)
-		if op, _ := l.documents.operation(x); op != nil && l.hidden.path(op.field) {
-			if op.kind == "query" {
-				continue
-			}
-			name += " " + op.field
+		name := methodName(x.Method) + " " + x.shown
+		if op, _ := l.documents.operation(x); op != nil && op.kind == "query" {
+			continue
 		}
 		if x.changes() && !l.isOrder(x) && !slices.Contains(names, name) && len(names) < 30 {
-			all, names = append(all, x), append(names, name)
+			names = append(names, name)
 		}
 	}
-	return all, names
+	return names
 }
 
 // askAboutRivals asks about requests that look like orders too.

@@ -67,6 +67,9 @@ func Learn(recordings []*Recording, o Options) (*Learned, error) {
 	for _, rec := range recordings {
 		for _, x := range rec.Exchanges {
 			x.shown = x.pattern(l.hidden)
+			if op, _ := l.documents.operation(x); op != nil && l.hidden.path(op.field) {
+				x.shown += " " + op.field
+			}
 		}
 	}
 	l.site = siteOf(recordings[0].Exchanges[0].URL.Hostname())

@@ -113,7 +113,7 @@ func fieldsOf(object map[string]any, nested bool) (item, quantity string, rank i
 	consider := func(prefix string, fields map[string]any, more int) {
 		for name, v := range fields {
 			text, ok := scalar(v)
-			if !ok || text == "true" || text == "false" || len(text) > 128 {
+			if !ok || !nameLike.MatchString(name) || text == "true" || text == "false" || len(text) > 128 {
 				continue
 			}
 			if i := slices.Index(itemNames, folded(name)); i >= 0 && i+more < rank {
@@ -138,7 +138,7 @@ func fieldsOf(object map[string]any, nested bool) (item, quantity string, rank i
 func quantityIn(object map[string]any) string {
 	best := len(quantityNames)
 	for name, v := range object {
-		if i := slices.Index(quantityNames, folded(name)); i >= 0 && i < best {
+		if i := slices.Index(quantityNames, folded(name)); i >= 0 && i < best && nameLike.MatchString(name) {
 			if n := units(v); n > 0 {
 				best = i
 			}

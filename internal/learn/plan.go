@@ -63,7 +63,7 @@ func (l *learner) place() {
 			p.shop = u.Host
 		}
 		l.question("Where does the shop listen?", "The recording shows the address that browsers use. Behind the gate Caddy needs the shop's own, host:port, which buyers must not reach directly.",
-			"reverse_proxy "+p.shop)
+			"reverse_proxy "+shopAddress)
 	}
 	why := because("", l.order.Exchange)
 	if local {
@@ -83,7 +83,7 @@ func (l *learner) matchOrder(why string) {
 	p, x := l.plan, l.order
 	path := x.pattern(l.hidden)
 	if x.op != nil {
-		p.matcher = []option{{path + "*", why}}
+		p.matcher = []option{{path + "*", ""}}
 		p.add("graphql "+x.op.field, because("the field of its mutation", x.Exchange))
 		return
 	}
@@ -91,7 +91,7 @@ func (l *learner) matchOrder(why string) {
 	if !strings.HasSuffix(path, "*") && path != "/" {
 		paths += " " + path + "/"
 	}
-	p.matcher = []option{{"method " + methodName(x.Method), why}, {"path " + paths, ""}}
+	p.matcher = []option{{"method " + methodName(x.Method), why}, {"path " + paths, why}}
 	if strings.Contains(path, "*") {
 		l.question("Which parts of the order's path differ from order to order?", "Numbers and ids in the path are written as *. A part that is always the same belongs into the path.", "path "+paths)
 	}

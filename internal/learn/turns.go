@@ -66,7 +66,7 @@ func (l *learner) turns(credentials []string) {
 	if len(paths) == 0 {
 		return
 	}
-	l.plan.changes = []option{{"method POST PUT PATCH DELETE", because("", seen...)}, {"path " + strings.Join(paths, " "), ""}, {"not path " + l.orderPaths(), ""}}
+	l.plan.changes = []option{{"method POST PUT PATCH DELETE", because("", seen...)}, {"path " + strings.Join(paths, " "), because("", seen...)}, {"not path " + l.orderPaths(), because("", l.order.Exchange)}}
 	l.plan.check = []option{{line, "the credentials of the gate"}}
 	if l.cart != nil && strings.Contains(line, "{lookup.") {
 		l.plan.check = append(l.plan.check, option{"lookup " + l.cart.lookup, because("shows the cart", l.cart.Exchange)})

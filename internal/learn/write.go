@@ -22,7 +22,7 @@ type Target struct {
 // Caddyfile writes the configuration. Each line has the recorded request above it on which it rests, or the
 // question that is open.
 func (l *Learned) Caddyfile(t Target) string {
-	w := &writer{}
+	w := &writer{learned: l}
 	l.global(w, t)
 	p := l.plan
 	site := p.atRoot[0]
@@ -37,9 +37,17 @@ func (l *Learned) Caddyfile(t Target) string {
 	for _, o := range p.after {
 		w.option(o)
 	}
-	w.option(option{"reverse_proxy " + shopAddress, l.about("reverse_proxy")})
+	w.option(option{"reverse_proxy " + shopAddress, l.shopBecause()})
 	w.close()
 	return l.fill(w.String(), t)
+}
+
+// shopBecause names the order where it was sent to the address of the shop itself.
+func (l *Learned) shopBecause() string {
+	if l.plan.shop == l.Order.URL.Host {
+		return because("went there", l.Order)
+	}
+	return ""
 }
 
 func (l *Learned) global(w *writer, t Target) {
@@ -51,7 +59,7 @@ func (l *Learned) global(w *writer, t Target) {
 	w.indent++
 	w.line("stockgate {")
 	w.indent++
-	w.option(option{"redis 127.0.0.1:6379", l.about("redis 127")})
+	w.option(option{text: "redis 127.0.0.1:6379"})
 	w.close()
 	w.close()
 	w.line("")
@@ -68,7 +76,7 @@ func (l *Learned) gate(w *writer) {
 	if len(p.changes) > 0 {
 		w.block(option{text: "@changes"}, p.changes)
 	}
-	w.option(option{"stockgate_guard", l.about("stockgate_guard")})
+	w.option(option{text: "stockgate_guard"})
 	if len(p.check) > 0 {
 		w.block(option{"stockgate_check @changes turns", because("may change the cart", l.changing()...)}, p.check)
 	}
@@ -95,6 +103,20 @@ func (l *Learned) about(line string) string {
 	return ""
 }
 
+// why says on what a line rests: recorded requests, and the questions about it.
+func (l *Learned) why(o option) string {
+	parts := []string{o.why}
+	first, _, _ := strings.Cut(o.text, "\n")
+	for i, q := range l.Questions {
+		if q.Line == strings.TrimSuffix(first, " {") || q.Line == first {
+			if see := seeQuestion(i + 1); see != o.why {
+				parts = append(parts, see)
+			}
+		}
+	}
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), "; ")
+}
+
 // fill puts the target's addresses in.
 func (l *Learned) fill(text string, t Target) string {
 	shop, key := t.Shop, t.TokenKey
@@ -114,7 +136,8 @@ func (l *Learned) fill(text string, t Target) string {
 // writer writes blocks with tabs.
 type writer struct {
 	strings.Builder
-	indent int
+	learned *Learned
+	indent  int
 }
 
 func (w *writer) line(text string) {
@@ -127,8 +150,8 @@ func (w *writer) line(text string) {
 }
 
 func (w *writer) option(o option) {
-	if o.why != "" {
-		w.line("# " + o.why)
+	if why := w.learned.why(o); why != "" {
+		w.line("# " + why)
 	}
 	w.line(o.text)
 }
