@@ -142,9 +142,10 @@ func (l *learner) infer() error {
 	return nil
 }
 
-// isSKU reports whether a sale file may list an item of that name.
+// isSKU reports whether a sale file may list an item of that name: printable ASCII, without what quotes or
+// begins something in some file.
 func isSKU(s string) bool {
-	return s != "" && len(s) <= 128 && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
+	return s != "" && len(s) <= 128 && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("{}\"`<>$\\", r) }) < 0
 }
 
 // question adds a question, and returns its number.

@@ -166,7 +166,9 @@ func TestRefusalsOfTheShop(t *testing.T) {
 	if l, err = learned(t, purchase(), doubtful); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(l.Questions, func(q learn.Question) bool { return strings.Contains(q.Title, "tells a refused order from a taken one") }) {
+	if !slices.ContainsFunc(l.Questions, func(q learn.Question) bool {
+		return strings.Contains(q.Title, "tells a refused order from a taken one")
+	}) {
 		t.Errorf("a refused order looks like a taken one, and there is no question: %v", l.Questions)
 	}
 }

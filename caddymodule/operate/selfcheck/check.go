@@ -105,9 +105,13 @@ const globalOptions = `{
 	persist_config off
 	auto_https off
 	storage file_system %s
-	log {
+	log default {
+		level PANIC
+	}
+	log check {
 		output file %s
 		format json
+		include http.handlers
 	}
 	stockgate {
 		redis embedded

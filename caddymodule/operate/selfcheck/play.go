@@ -2,11 +2,15 @@ package selfcheck
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/stockgate/stockgate/internal/learn"
 )
@@ -119,7 +123,7 @@ func (c *check) send(ctx context.Context, x *learn.Exchange) (*answered, error) 
 	}
 	r.Host = x.URL.Host
 	for name, values := range x.Header {
-		if !ofConnection[name] {
+		if !ofConnection[name] && canBeSent(name, values) {
 			r.Header[name] = values
 		}
 	}
@@ -133,14 +137,19 @@ func (c *check) send(ctx context.Context, x *learn.Exchange) (*answered, error) 
 	}
 	resp, err := client.Do(r)
 	if err != nil {
-		return nil, fmt.Errorf("%s could not be played: %w", x.Name(), err)
+		return nil, errors.New(x.Name() + " could not be played: the edge does not answer it")
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, 1<<20))
 	if err != nil {
-		return nil, fmt.Errorf("%s could not be played: %w", x.Name(), err)
+		return nil, errors.New(x.Name() + " could not be played: the edge does not answer it")
 	}
 	return &answered{resp.StatusCode, resp.Header.Get("Stockgate-Refusal"), string(body)}, nil
+}
+
+// canBeSent reports whether net/http sends a field: recordings may have anything.
+func canBeSent(name string, values []string) bool {
+	return httpguts.ValidHeaderFieldName(name) && !slices.ContainsFunc(values, func(v string) bool { return !httpguts.ValidHeaderFieldValue(v) })
 }
 
 // ofConnection are fields that the recorded connection had, and those that net/http writes itself.
