@@ -33,7 +33,24 @@ func (c *candidate) shape() string {
 	if c.op != nil {
 		field = c.op.field
 	}
-	return c.Method + " " + c.URL.Host + " " + strings.Join(c.template(nil), "/") + " " + field
+	return c.Method + " " + c.URL.Host + " " + strings.Join(c.template(nil), "/") + " " + field + " " + c.action()
+}
+
+// action is what the body or the query says that the request is, where one path takes several; empty: nothing.
+func (c *candidate) action() string {
+	trees := []any{treeOf(c.URL.Query())}
+	if kind, fields := c.body(); kind == kindJSON && c.op == nil {
+		trees = append(trees, fields)
+	}
+	for _, tree := range trees {
+		object, _ := tree.(map[string]any)
+		for name, v := range object {
+			if text, ok := v.(string); ok && slices.Contains(actionNames[:7], folded(name)) && len(text) < 64 {
+				return text
+			}
+		}
+	}
+	return ""
 }
 
 // candidates returns the requests of a recording that may place an order, the likeliest first.
@@ -71,6 +88,8 @@ func (c *candidate) rate(site string) {
 	last := folded(c.segments()[len(c.segments())-1])
 	if c.op != nil {
 		name, last = folded(c.op.field), folded(c.op.field)
+	} else if action := folded(c.action()); action != "" {
+		name, last = name+"/"+action, action
 	}
 	for _, word := range otherWords {
 		if strings.Contains(name, folded(word)) {

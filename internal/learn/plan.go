@@ -91,7 +91,15 @@ func (l *learner) matchOrder(why string) {
 	if !strings.HasSuffix(path, "*") && path != "/" {
 		paths += " " + path + "/"
 	}
+	if l.operationInBody(path) {
+		return
+	}
 	p.matcher = []option{{"method " + methodName(x.Method), why}, {"path " + paths, why}}
+	if query := l.operationInQuery(path); query != "" {
+		p.matcher = append(p.matcher, option{"query " + query, because("names the operation", x.Exchange)})
+		p.add("also_query "+query[:strings.Index(query, "=")], because("names the operation", x.Exchange))
+		return
+	}
 	if strings.Contains(path, "*") {
 		l.question("Which parts of the order's path differ from order to order?", "Numbers and ids in the path are written as *. A part that is always the same belongs into the path.", "path "+paths)
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/caddyserver/caddy/v2/caddyconfig"
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/stockgate/stockgate/caddymodule/command"
@@ -70,7 +71,22 @@ func learned(t *testing.T, shop *testShop, url string) string {
 	}
 	t.Log(ran.Out + read(t, dir, "Caddyfile") + read(t, dir, "sale.yaml") + read(t, dir, "questions.md"))
 	hidden(t, shop, dir)
+	warningsRepeated(t, dir)
 	return dir
+}
+
+// warningsRepeated adapts the configuration as Caddy does: questions.md has each of its warnings.
+func warningsRepeated(t *testing.T, dir string) {
+	t.Helper()
+	_, warnings, err := caddyconfig.GetAdapter("caddyfile").Adapt([]byte(read(t, dir, "Caddyfile")), map[string]any{"filename": "Caddyfile"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range warnings {
+		if !strings.Contains(read(t, dir, "questions.md"), w.Message) {
+			t.Errorf("questions.md does not repeat: %s", w)
+		}
+	}
 }
 
 func read(t *testing.T, dir, name string) string {

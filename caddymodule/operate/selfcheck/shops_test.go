@@ -57,6 +57,7 @@ var shops = map[string]func(*testing.T) *testShop{
 	"GraphQL with persisted queries": graphQLShop,
 	"200 with a code":                codeShop,
 	"a payment page and its webhook": paymentShop,
+	"one path for all":               actionShop,
 }
 
 // sessions of a shop by their cookie.
@@ -221,6 +222,37 @@ func codeShop(*testing.T) *testShop {
 		var got struct{ Code int }
 		b.post("/api/order/create", map[string]any{"skuId": 20002001, "num": 1, "receiver": "Cana Rybird", "mobile": "+49 171 5550199"}).json(&got)
 		return got.Code == 0
+	}
+	return s
+}
+
+// actionShop takes everything at one path, and its carts are in the path of nothing.
+func actionShop(*testing.T) *testShop {
+	s := new(testShop)
+	in := &sessions{shop: s}
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := readJSON(r)
+		switch q["action"] {
+		case "login":
+			in.begin(w, "sessid", fmt.Sprint(q["email"]))
+			writeJSON(w, 200, map[string]any{"ok": true})
+		case "products":
+			writeJSON(w, 200, map[string]any{"ok": true, "items": []any{map[string]any{"sku": "SNK-6"}}})
+		case "order":
+			number, took := s.order()
+			if !took {
+				writeJSON(w, 200, map[string]any{"ok": false})
+				return
+			}
+			writeJSON(w, 200, map[string]any{"ok": true, "orderNumber": number})
+		}
+	})
+	s.buy = func(b *browser, name string) bool {
+		b.post("/api.php", map[string]any{"action": "login", "email": "canary@mail.test", "password": "canary-pass"})
+		b.post("/api.php", map[string]any{"action": "products"})
+		var got struct{ OK bool }
+		b.post("/api.php", map[string]any{"action": "order", "lines": []any{map[string]any{"sku": "SNK-6", "qty": 1}}, "phone": "+49 171 5550199"}).json(&got)
+		return got.OK
 	}
 	return s
 }
