@@ -131,7 +131,11 @@ func (l *learner) askOrder() bool {
 		}
 		inner := lines.option("ask")
 		l.plan.add("outcome ask GET http://"+shopAddress+path+" {\n\t"+inner+"\n}", because("shows the order", x))
-		l.plan.add("@sold {\n\tstatus 200\n\tjson "+state+" "+word+"\n}", because("its state", x))
+		tests := "\tstatus 200\n\tjson " + state + " " + word
+		if named := l.refIn(&Exchange{Header: x.AnswerHeader, Body: x.Answer}); named != "" && strings.Contains(path, "{ref}") {
+			tests += "\n\tjson " + named + " {ref}"
+		}
+		l.plan.add("@sold {\n"+tests+"\n}", because("its state", x))
 		l.plan.add("confirm @sold", because("shows an order that was sold", x))
 		n := l.question("What does the shop answer about an order that was not placed?", "The gate asks the shop how the order ended. The recording shows an order that was placed; for one that was not, the gate expects 404.", "release 404")
 		l.plan.add("release 404", seeQuestion(n))

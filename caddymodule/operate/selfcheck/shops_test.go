@@ -57,6 +57,7 @@ var shops = map[string]func(*testing.T) *testShop{
 	"GraphQL with persisted queries": graphQLShop,
 	"200 with a code":                codeShop,
 	"a payment page and its webhook": paymentShop,
+	"a cart in the path":             cartShop,
 	"one path for all":               actionShop,
 }
 
@@ -226,7 +227,89 @@ func codeShop(*testing.T) *testShop {
 	return s
 }
 
-// actionShop takes everything at one path, and its carts are in the path of nothing.
+// cartShop keeps carts, whose ids are in the paths, and tells about its orders.
+func cartShop(*testing.T) *testShop {
+	s := new(testShop)
+	in := &sessions{shop: s}
+	type cart struct {
+		user, order string
+		lines       []any
+	}
+	var mu sync.Mutex
+	carts, orders := make(map[string]*cart), make(map[string]*cart)
+	mux := http.NewServeMux()
+	of := func(handle func(w http.ResponseWriter, id string, c *cart)) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			c := carts[r.PathValue("id")]
+			if c == nil || c.user != in.user(r, "connect.sid") {
+				writeJSON(w, 404, map[string]any{})
+				return
+			}
+			handle(w, r.PathValue("id"), c)
+		}
+	}
+	show := func(w http.ResponseWriter, id string, c *cart) {
+		writeJSON(w, 200, map[string]any{"cart": map[string]any{"id": id, "email": "canary@mail.test", "customer": map[string]any{"id": "cus-" + c.user}, "items": c.lines}})
+	}
+	mux.HandleFunc("POST /auth/session", func(w http.ResponseWriter, r *http.Request) {
+		in.begin(w, "connect.sid", fmt.Sprint(readJSON(r)["email"]))
+		writeJSON(w, 200, map[string]any{})
+	})
+	mux.HandleFunc("POST /store/carts", func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		id := "cart_" + rand.Text()
+		carts[id] = &cart{user: in.user(r, "connect.sid")}
+		show(w, id, carts[id])
+	})
+	mux.HandleFunc("POST /store/carts/{id}/line-items", of(func(w http.ResponseWriter, id string, c *cart) {
+		c.lines = []any{map[string]any{"id": "item_1", "variant": map[string]any{"id": "variant_7", "sku": "SNK-7"}, "quantity": 1}}
+		show(w, id, c)
+	}))
+	mux.HandleFunc("GET /store/carts/{id}", of(show))
+	mux.HandleFunc("POST /store/carts/{id}/complete", of(func(w http.ResponseWriter, id string, c *cart) {
+		number, took := s.order()
+		if !took {
+			writeJSON(w, 200, map[string]any{"type": "cart", "error": "sold out"})
+			return
+		}
+		c.order = "order_" + rand.Text()
+		orders[c.order] = c
+		writeJSON(w, 200, map[string]any{"type": "order", "order": map[string]any{"id": c.order, "display_id": number}})
+	}))
+	mux.HandleFunc("GET /store/orders/{id}", func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		c := orders[r.PathValue("id")]
+		if c == nil {
+			writeJSON(w, 404, map[string]any{})
+			return
+		}
+		writeJSON(w, 200, map[string]any{"order": map[string]any{"id": c.order, "status": "placed", "email": "canary@mail.test", "items": c.lines}})
+	})
+	s.handler = mux
+	s.buy = func(b *browser, name string) bool {
+		b.post("/auth/session", map[string]any{"email": name + "@mail.test", "password": "canary-pass"})
+		var got struct {
+			Cart  struct{ ID string }
+			Order struct{ ID string }
+		}
+		b.post("/store/carts", map[string]any{}).json(&got)
+		path := "/store/carts/" + s.issue(got.Cart.ID)
+		b.post(path+"/line-items", map[string]any{"variant_id": "variant_7", "quantity": 1})
+		b.get(path)
+		if b.post(path+"/complete", nil).json(&got); got.Order.ID == "" {
+			return false
+		}
+		b.get("/store/orders/" + got.Order.ID)
+		return true
+	}
+	return s
+}
+
+// actionShop takes everything at one path.
 func actionShop(*testing.T) *testShop {
 	s := new(testShop)
 	in := &sessions{shop: s}
