@@ -91,11 +91,11 @@ func readRecording(name string) (*learn.Recording, error) {
 }
 
 // writeLearned writes the files, or what the check has found.
-func (c *call) writeLearned(l *learn.Learned, checked *selfcheck.Result) error {
+func (c *call) writeLearned(l *learn.Learned, checked *selfcheck.Checked) error {
 	year := time.Now().UTC().Year() + 1
 	from := time.Date(year, time.January, 1, 10, 0, 0, 0, time.UTC)
 	files := []learnedFile{
-		{"Caddyfile", "#", l.Caddyfile(learn.Target{})},
+		{"Caddyfile", "#", l.Caddyfile(learn.Addresses{})},
 		{"sale.yaml", "#", l.SaleFile(learn.Window{From: from, To: from.Add(24 * time.Hour), Stock: 1})},
 		{"questions.md", "<!--", l.QuestionsFile(checked.Warnings)},
 	}

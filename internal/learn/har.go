@@ -29,13 +29,13 @@ type Exchange struct {
 	URL    *url.URL
 	Header http.Header
 	Body   []byte
-	// NoBody reports that the request had a body which the recording lacks, or which is too long.
-	NoBody bool
+	// LacksBody reports that the request had a body which the recording lacks, or which is too long.
+	LacksBody bool
 
 	Status       int
 	AnswerHeader http.Header
 	Answer       []byte
-	NoAnswer     bool // like NoBody
+	LacksAnswer  bool // like LacksBody
 
 	shown string // the path as it may be written
 }
@@ -240,7 +240,7 @@ func (h *harReader) keep(e *harEntry) error {
 func (h *harReader) addBody(x *Exchange, e *harEntry) {
 	post := e.Request.PostData
 	if post == nil {
-		x.NoBody = e.Request.BodySize > 0
+		x.LacksBody = e.Request.BodySize > 0
 		return
 	}
 	text := post.Text
@@ -250,14 +250,14 @@ func (h *harReader) addBody(x *Exchange, e *harEntry) {
 	if x.Header.Get("Content-Type") == "" && post.MimeType != "" {
 		x.Header.Set("Content-Type", post.MimeType)
 	}
-	x.Body, x.NoBody = h.take(text, "", x, "request")
-	x.NoBody = x.NoBody || text == "" && e.Request.BodySize > 0
+	x.Body, x.LacksBody = h.take(text, "", x, "request")
+	x.LacksBody = x.LacksBody || text == "" && e.Request.BodySize > 0
 }
 
 func (h *harReader) addAnswer(x *Exchange, e *harEntry) {
 	c := e.Response.Content
-	x.Answer, x.NoAnswer = h.take(c.Text, c.Encoding, x, "answer")
-	x.NoAnswer = x.NoAnswer || c.Text == "" && c.Size > 0
+	x.Answer, x.LacksAnswer = h.take(c.Text, c.Encoding, x, "answer")
+	x.LacksAnswer = x.LacksAnswer || c.Text == "" && c.Size > 0
 }
 
 // take returns a body within the bounds.

@@ -198,7 +198,7 @@ func FuzzLearn(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for line := range strings.Lines(l.Caddyfile(learn.Target{}) + l.QuestionsFile(nil)) {
+		for line := range strings.Lines(l.Caddyfile(learn.Addresses{}) + l.QuestionsFile(nil)) {
 			if strings.ContainsFunc(line, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' }) {
 				t.Errorf("%q", line)
 			}

@@ -47,7 +47,7 @@ func (l *learner) itemInPath(c *candidate) *linesFrom {
 	return nil
 }
 
-// findItems says which items an order is about: those that it names, or those of the cart.
+// findItems says which items an order is about: the ones that it names, or all in the cart.
 func (l *learner) findItems() error {
 	f, prefix := l.linesIn(l.order)
 	if f == nil {

@@ -93,7 +93,7 @@ func (l *learner) complete() error {
 		found = append(found, "it names its items itself")
 	}
 	switch {
-	case l.order.NoBody:
+	case l.order.LacksBody:
 		return fmt.Errorf("%s was recorded without its body (found: %s). %s", l.order.Name(), strings.Join(found, "; "), howToExport)
 	case !slices.ContainsFunc(l.fromShop(), (*Exchange).hasCredentials) && !slices.ContainsFunc(l.fromShop(), (*Exchange).setsCookie):
 		return fmt.Errorf("%s has neither cookies nor Authorization, so nothing tells the buyer (found: %s). %s", l.order.File, strings.Join(found, "; "), howToExport)

@@ -109,7 +109,7 @@ func TestWhatIsLearned(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		file := l.Caddyfile(learn.Target{})
+		file := l.Caddyfile(learn.Addresses{})
 		for _, want := range c.want {
 			if !slices.ContainsFunc(strings.Split(file, "\n"), func(line string) bool { return strings.TrimSpace(line) == want }) {
 				t.Errorf("%s: no line %q in\n%s", c.name, want, file)
@@ -130,7 +130,7 @@ func TestEachLineHasItsEvidence(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	lines := strings.Split(l.Caddyfile(learn.Target{}), "\n")
+	lines := strings.Split(l.Caddyfile(learn.Addresses{}), "\n")
 	for i, line := range lines {
 		line = strings.TrimSpace(line)
 		if line == "" || line == "{" || line == "}" || line == "stockgate {" || line == "@order {" || strings.HasPrefix(line, "#") {
@@ -158,7 +158,7 @@ func TestRefusalsOfTheShop(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	file := l.Caddyfile(learn.Target{})
+	file := l.Caddyfile(learn.Addresses{})
 	if want := "refuse sold_out limit_reached 409 `{\"error\":\"sold_out\",\"message\":\"{title}\"}`"; !strings.Contains(file, want) || !strings.Contains(file, "release 409 ") {
 		t.Error(file)
 	}
@@ -184,7 +184,7 @@ func TestLeak(t *testing.T) {
 			t.Errorf("%s would be written", secret)
 		}
 	}
-	if err := l.Leak(l.Caddyfile(learn.Target{}) + l.QuestionsFile(nil)); err != nil {
+	if err := l.Leak(l.Caddyfile(learn.Addresses{}) + l.QuestionsFile(nil)); err != nil {
 		t.Error(err)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Target says where the configuration is to run. The zero value is what operators get; the check of a
+// Addresses says where the configuration is to run. The zero value is what operators get; the check of a
 // configuration has its own.
-type Target struct {
-	Global   string // options before those of the site, in place of a Redis
+type Addresses struct {
+	Global   string // options before the site, in place of a Redis
 	Site     string // address of the site
 	Bind     string // where the site listens
 	Shop     string // host:port
@@ -21,7 +21,7 @@ type Target struct {
 
 // Caddyfile writes the configuration. Each line has the recorded request above it on which it rests, or the
 // question that is open.
-func (l *Learned) Caddyfile(t Target) string {
+func (l *Learned) Caddyfile(t Addresses) string {
 	w := &writer{learned: l}
 	l.global(w, t)
 	p := l.plan
@@ -50,7 +50,7 @@ func (l *Learned) shopBecause() string {
 	return ""
 }
 
-func (l *Learned) global(w *writer, t Target) {
+func (l *Learned) global(w *writer, t Addresses) {
 	if t.Global != "" {
 		w.WriteString(t.Global)
 		return
@@ -118,7 +118,7 @@ func (l *Learned) why(o option) string {
 }
 
 // fill puts the target's addresses in.
-func (l *Learned) fill(text string, t Target) string {
+func (l *Learned) fill(text string, t Addresses) string {
 	shop, key := t.Shop, t.TokenKey
 	if shop == "" {
 		shop = l.plan.shop
@@ -227,7 +227,7 @@ func (l *Learned) QuestionsFile(warnings []string) string {
 			b.WriteString("- " + note + "\n")
 		}
 	}
-	return l.fill(b.String(), Target{})
+	return l.fill(b.String(), Addresses{})
 }
 
 // Leak returns an error if a text has a value that must not be written.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
+
 	_ "github.com/stockgate/stockgate/caddymodule" // what the configuration has
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/internal/edge"
@@ -21,8 +22,8 @@ import (
 	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
-// Result is what the check has seen.
-type Result struct {
+// Checked is what the check has seen.
+type Checked struct {
 	Warnings []string          // of Caddy about the configuration
 	Problems []string          // requests that did not go as they were recorded
 	Passed   int               // requests that passed untouched
@@ -34,12 +35,12 @@ const grace = 30 * time.Second
 
 // Run checks a configuration. It needs the Caddy of this process for itself. An error says why the check
 // could not run; what it finds is in the result.
-func Run(ctx context.Context, l *learn.Learned) (*Result, error) {
+func Run(ctx context.Context, l *learn.Learned) (*Checked, error) {
 	dir, err := os.MkdirTemp("", "learn")
 	if err != nil {
 		return nil, err
 	}
-	c := &check{learned: l, dir: dir, out: new(Result)}
+	c := &check{learned: l, dir: dir, out: new(Checked)}
 	err = c.run(ctx)
 	return c.out, errors.Join(err, c.close())
 }
@@ -49,7 +50,7 @@ type check struct {
 	dir     string
 	shop    *shop
 	edge    *edge.Edge
-	out     *Result
+	out     *Checked
 }
 
 func (c *check) run(ctx context.Context) error {
@@ -71,7 +72,7 @@ func (c *check) run(ctx context.Context) error {
 
 // adapt adapts the configuration as operators get it, for its warnings.
 func (c *check) adapt() error {
-	_, warnings, err := adapted(c.learned.Caddyfile(learn.Target{}))
+	_, warnings, err := adapted(c.learned.Caddyfile(learn.Addresses{}))
 	if err != nil {
 		return fmt.Errorf("the Caddyfile that was learned is wrong: %w", err)
 	}
@@ -94,7 +95,7 @@ func adapted(text string) ([]byte, []caddyconfig.Warning, error) {
 	return caddyconfig.GetAdapter("caddyfile").Adapt([]byte(text), map[string]any{"filename": "Caddyfile"})
 }
 
-// Keys of the check: those of the shop and of its provider are not in a recording.
+// Keys of the check: no recording has the keys of the shop and of its provider.
 const (
 	tokenSecret   = "a-secret-of-this-check-only-32-bytes-long"
 	webhookSecret = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
@@ -121,7 +122,7 @@ const globalOptions = `{
 
 // load runs the configuration before the recorded shop.
 func (c *check) load() error {
-	target := learn.Target{
+	target := learn.Addresses{
 		Global: fmt.Sprintf(globalOptions, c.path("storage"), c.path("log")), Site: "http://", Bind: "unix/" + c.path("http"), Shop: c.shop.address(),
 		TokenKey: "hmac " + tokenSecret, Webhook: webhookSecret,
 	}

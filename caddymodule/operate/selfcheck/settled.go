@@ -82,7 +82,7 @@ func linesOf(token string) map[string]int64 {
 	return all
 }
 
-// sameUnits compares reserved lines with those of the recorded order.
+// sameUnits compares reserved lines with the recorded order.
 func sameUnits(reserved map[string]int64, l *learn.Learned) bool {
 	want := make(map[string]int64)
 	for _, line := range l.Lines {
