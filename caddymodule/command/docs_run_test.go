@@ -65,7 +65,7 @@ var elsewhere = map[string]map[string]string{
 		"caddy stockgate stock add double11 20002001 --region site --id site-from-market-1 5":     channels,
 	},
 	"docs/connect.md": {
-		"caddy stockgate learn buy.har": learns, "caddy stockgate learn buy.har again.har sold-out.har": learns,
+		"caddy stockgate learn buy.har": learns, "caddy stockgate learn buy.har sold-out.har": learns,
 	},
 	"docs/evidence.md": {
 		"make attack": long, "make attack-short": long, "make attack-short SCENARIOS=dead-shard SEED=7": long,
