@@ -141,6 +141,10 @@ func (l *learner) differs(of leaf) bool {
 func (l *learner) statusAnswer() {
 	status := strconv.Itoa(l.order.Status)
 	line := "confirm " + status
+	if l.order.LacksAnswer {
+		l.question("What does the answer to an order say?", "The recording lacks its body, so only the status tells that the order was taken. Browsers drop bodies when a page is left: record with \"Preserve log\", or look "+
+			"whether the answer has a code.", line)
+	}
 	l.plan.add(line, because("was answered with "+status, l.order.Exchange))
 	if strings.HasPrefix(mediaType(l.order.AnswerHeader), "text/html") {
 		l.question("What does the shop answer to an order that it refuses?", "It answers an order with a page and the status "+status+". If it shows refusals with the same status, they would count as sold: "+

@@ -221,12 +221,17 @@ func (l *learner) sessionCookies() (names []string) {
 		if !l.cookieName(name) || slices.ContainsFunc(notSessions, func(w string) bool { return strings.Contains(lower, w) }) {
 			continue
 		}
-		byName := slices.ContainsFunc([]string{"sess", "sid", "auth", "token", "jwt", "cart", "login", "basket"}, func(w string) bool { return strings.Contains(lower, w) })
-		if set[name] || byName {
+		if set[name] || namesSession(name) {
 			names = append(names, name)
 		}
 	}
 	return names
+}
+
+// namesSession reports whether a cookie of this name is a credential.
+func namesSession(name string) bool {
+	lower := strings.ToLower(name)
+	return slices.ContainsFunc([]string{"sess", "sid", "auth", "token", "jwt", "cart", "login", "basket"}, func(w string) bool { return strings.Contains(lower, w) })
 }
 
 // httpOnly returns the cookies that the shop has set so that scripts cannot read them.

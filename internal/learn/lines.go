@@ -1,6 +1,7 @@
 package learn
 
 import (
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -111,7 +112,8 @@ func isPath(path string) bool { return !slices.ContainsFunc(strings.Split(path, 
 func fieldsOf(object map[string]any, nested bool) (item, quantity string, rank int) {
 	rank = 2 * len(itemNames)
 	consider := func(prefix string, fields map[string]any, more int) {
-		for name, v := range fields {
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			v := fields[name]
 			text, ok := scalar(v)
 			if !ok || !nameLike.MatchString(name) || text == "true" || text == "false" || len(text) > 128 {
 				continue
@@ -123,7 +125,8 @@ func fieldsOf(object map[string]any, nested bool) (item, quantity string, rank i
 	}
 	consider("", object, 0)
 	if nested {
-		for name, v := range object {
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			v := object[name]
 			if inner, ok := v.(map[string]any); ok && slices.Contains([]string{"variant", "product", "productvariant", "item", "merchandise"}, folded(name)) {
 				consider(name+".", inner, 1)
 				if id, ok := scalar(inner["id"]); ok && id != "" && item == "" {
@@ -144,7 +147,7 @@ func quantityIn(object map[string]any) string {
 			}
 		}
 	}
-	for name := range object {
+	for _, name := range slices.Sorted(maps.Keys(object)) {
 		if best < len(quantityNames) && folded(name) == quantityNames[best] {
 			return name
 		}
@@ -179,7 +182,8 @@ func findInForm(fields map[string]any) *linesFrom {
 		return flat
 	}
 	rows := make(map[string]map[string]any) // name → index or key → fields
-	for name, v := range fields {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
+		v := fields[name]
 		m := bracketed.FindStringSubmatch(name)
 		if m == nil {
 			continue
@@ -206,8 +210,8 @@ func findInForm(fields map[string]any) *linesFrom {
 	if f := parallelLists(fields); f != nil {
 		return f
 	}
-	for name, row := range rows {
-		if f := rowsOf(name, row); f != nil {
+	for _, name := range slices.Sorted(maps.Keys(rows)) {
+		if f := rowsOf(name, rows[name]); f != nil {
 			return f
 		}
 	}
@@ -229,8 +233,8 @@ func rowsOf(name string, row map[string]any) *linesFrom {
 	if !slices.Contains(quantityNames, folded(name)) {
 		return nil
 	}
-	for key, v := range row {
-		n := units(v)
+	for _, key := range slices.Sorted(maps.Keys(row)) {
+		n := units(row[key])
 		if n == 0 || isNumber(key) && len(key) < 3 {
 			return nil
 		}
@@ -242,7 +246,7 @@ func rowsOf(name string, row map[string]any) *linesFrom {
 // parallelLists reads sku[]=A1&quantity[]=2.
 func parallelLists(fields map[string]any) *linesFrom {
 	f := &linesFrom{parallel: true, rank: len(itemNames)}
-	for name := range fields {
+	for _, name := range slices.Sorted(maps.Keys(fields)) {
 		if !strings.HasSuffix(name, "[]") || !nameLike.MatchString(strings.TrimSuffix(name, "[]")) {
 			continue
 		}

@@ -2,6 +2,7 @@ package learn
 
 import (
 	"fmt"
+	"maps"
 	"net"
 	"slices"
 	"strings"
@@ -44,8 +45,8 @@ func (c *candidate) action() string {
 	}
 	for _, tree := range trees {
 		object, _ := tree.(map[string]any)
-		for name, v := range object {
-			if text, ok := v.(string); ok && slices.Contains(actionNames[:7], folded(name)) && len(text) < 64 {
+		for _, name := range slices.Sorted(maps.Keys(object)) {
+			if text, ok := object[name].(string); ok && slices.Contains(actionNames[:7], folded(name)) && len(text) < 64 {
 				return text
 			}
 		}

@@ -3,6 +3,7 @@ package learn
 import (
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 )
 
@@ -115,5 +116,6 @@ func routeQuery(x *Exchange) (names []string) {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	return names
 }

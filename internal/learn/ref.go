@@ -107,11 +107,13 @@ func (l *learner) sameInOther(value, text string) bool {
 
 // findRetries reads the key by which the shop's client repeats an order.
 func (l *learner) findRetries() {
-	if l.cart != nil || l.plan.asksBuyer {
-		return
-	}
 	for _, name := range []string{"Idempotency-Key", "X-Idempotency-Key"} {
-		if l.order.Header.Get(name) != "" {
+		switch {
+		case l.order.Header.Get(name) == "":
+		case l.cart != nil || l.plan.asksBuyer:
+			l.question("Does the shop's client send an order again?", "Its order request has a key for that ("+name+"). A gate with a lookup does not read it: if clients repeat orders, name the order by `ref`, or find the buyer without a lookup.", "lookup")
+			return
+		default:
 			l.plan.add("idempotency {header."+name+"}", because("has a key of its own", l.order.Exchange))
 			return
 		}

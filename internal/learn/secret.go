@@ -2,6 +2,7 @@ package learn
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -9,24 +10,49 @@ import (
 // secrets are the values that must not be written: credentials, and what is about persons.
 type secrets map[string]bool
 
+// shortestSession is the length from which the value of any cookie counts as a credential. A shorter one may be
+// an item that was looked at.
+const shortestSession = 12
+
 // shortest value that is looked for in what is written: shorter ones are parts of words.
 const shortestSecret = 4
 
-var personal = []string{
-	"password", "passwd", "pwd", "secret", "token", "csrf", "xsrf", "nonce", "apikey", "auth", "session", "cookie", "otp", "pin", "cvc", "cvv", "card", "iban",
-	"mail", "phone", "mobile", "tel", "firstname", "lastname", "fullname", "surname", "givenname", "familyname", "username", "nickname", "street", "address", "city",
-	"zip", "postal", "postcode", "birth", "dob", "company", "taxid", "vat", "signature", "recipient", "contact", "login",
-}
+// personal are parts of names of fields; the short ones are whole words of a name.
+var (
+	personal = []string{
+		"password", "passwd", "secret", "token", "csrf", "xsrf", "nonce", "apikey", "session", "cookie", "email", "phone", "mobile", "firstname", "lastname", "fullname", "surname",
+		"givenname", "familyname", "username", "nickname", "street", "address", "postal", "postcode", "birth", "company", "taxid", "signature", "recipient", "receiver", "contact", "login", "cardnumber",
+	}
+	personalWords = []string{"pwd", "pass", "auth", "otp", "pin", "cvc", "cvv", "card", "iban", "mail", "tel", "city", "zip", "dob", "vat", "ssn", "user", "name", "key"}
+)
 
 // isPersonal reports whether a field of this name may have a credential or what is about a person.
 func isPersonal(name string) bool {
+	words := wordsOf(name)
+	if len(words) > 0 && slices.Contains(personalWords, words[len(words)-1]) || len(words) > 1 && slices.Contains(personalWords, words[0]) {
+		return true
+	}
 	name = folded(name)
 	for _, word := range personal {
 		if strings.Contains(name, word) {
 			return true
 		}
 	}
-	return name == "name" || name == "user" || name == "ssn"
+	return false
+}
+
+// wordsOf splits a name: cardNumber and card_number have the words card and number.
+func wordsOf(name string) (words []string) {
+	for part := range strings.FieldsFuncSeq(name, func(r rune) bool { return !unicode.IsLetter(r) }) {
+		from := 0
+		for i, r := range part {
+			if i > from && unicode.IsUpper(r) && !unicode.IsUpper(rune(part[i-1])) {
+				words, from = append(words, strings.ToLower(part[from:i])), i
+			}
+		}
+		words = append(words, strings.ToLower(part[from:]))
+	}
+	return words
 }
 
 var (
@@ -58,8 +84,10 @@ func (s secrets) addExchange(x *Exchange) {
 			}
 		}
 	}
-	for _, value := range x.cookies() {
-		s.add(value)
+	for name, value := range x.cookies() {
+		if len(value) >= shortestSession || isPersonal(name) || namesSession(name) {
+			s.add(value)
+		}
 	}
 	if user := x.URL.User; user != nil {
 		s.add(user.Username())
@@ -161,8 +189,7 @@ func (s secrets) leaked(text string) string {
 	return ""
 }
 
-// isVocabulary reports whether a value is an ordinary word of configurations, which the text may have for
-// another reason.
+// isVocabulary reports whether a value is one word, which the text may have for another reason.
 func isVocabulary(value string) bool {
-	return strings.IndexFunc(value, func(r rune) bool { return r < 'a' || r > 'z' }) < 0
+	return strings.IndexFunc(value, func(r rune) bool { return !unicode.IsLetter(r) }) < 0
 }

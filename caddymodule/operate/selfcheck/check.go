@@ -50,6 +50,7 @@ type check struct {
 	dir     string
 	shop    *shop
 	edge    *edge.Edge
+	begun   int // each time with keys of its own
 	out     *Checked
 }
 
@@ -61,13 +62,27 @@ func (c *check) run(ctx context.Context) error {
 	if c.shop, err = openShop(c.learned); err != nil {
 		return err
 	}
-	if err := c.load(); err != nil {
-		return err
+	for _, x := range c.learned.Refused {
+		if err := c.begin(ctx); err != nil {
+			return err
+		}
+		if err := c.refused(ctx, x); err != nil {
+			return err
+		}
 	}
-	if err := c.openSale(ctx); err != nil {
+	if err := c.begin(ctx); err != nil {
 		return err
 	}
 	return c.play(ctx)
+}
+
+// begin runs the configuration with a sale of which nothing is sold.
+func (c *check) begin(ctx context.Context) error {
+	c.begun++
+	if err := c.load(); err != nil {
+		return err
+	}
+	return c.openSale(ctx)
 }
 
 // adapt adapts the configuration as operators get it, for its warnings.
@@ -116,6 +131,7 @@ const globalOptions = `{
 	}
 	stockgate {
 		redis embedded
+		key_prefix check%d
 	}
 }
 `
@@ -123,7 +139,7 @@ const globalOptions = `{
 // load runs the configuration before the recorded shop.
 func (c *check) load() error {
 	target := learn.Addresses{
-		Global: fmt.Sprintf(globalOptions, c.path("storage"), c.path("log")), Site: "http://", Bind: "unix/" + c.path("http"), Shop: c.shop.address(),
+		Global: fmt.Sprintf(globalOptions, c.path("storage"), c.path("log"), c.begun), Site: "http://", Bind: "unix/" + c.socket(), Shop: c.shop.address(),
 		TokenKey: "hmac " + tokenSecret, Webhook: webhookSecret,
 	}
 	config, _, err := adapted(c.learned.Caddyfile(target))
@@ -135,6 +151,9 @@ func (c *check) load() error {
 	}
 	return c.readLog()
 }
+
+// socket is where the site listens: servers of the last configuration may still accept.
+func (c *check) socket() string { return c.path(fmt.Sprint("http", c.begun)) }
 
 func (c *check) path(name string) string { return filepath.Join(c.dir, name) }
 

@@ -15,22 +15,22 @@ import (
 	"github.com/stockgate/stockgate/internal/learn"
 )
 
-// play sends the recorded requests, the refused orders before the one that was taken.
+// play sends the recorded requests, and then the order that was taken.
 func (c *check) play(ctx context.Context) error {
 	for _, x := range c.learned.Others {
 		if err := c.other(ctx, x); err != nil {
 			return err
 		}
 	}
-	for _, x := range c.learned.Refused {
-		if _, err := c.send(ctx, x); err != nil {
-			return err
-		}
-		if err := c.nothingTaken(ctx, x); err != nil {
-			return err
-		}
-	}
 	return c.order(ctx)
+}
+
+// refused sends an order that the shop refuses.
+func (c *check) refused(ctx context.Context, x *learn.Exchange) error {
+	if _, err := c.send(ctx, x); err != nil {
+		return err
+	}
+	return c.nothingTaken(ctx, x)
 }
 
 // problem notes that a request did not go as it was recorded.
@@ -132,7 +132,7 @@ func (c *check) send(ctx context.Context, x *learn.Exchange) (*answered, error) 
 	client := &http.Client{
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		Transport: &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "unix", c.path("http"))
+			return new(net.Dialer).DialContext(ctx, "unix", c.socket())
 		}},
 	}
 	resp, err := client.Do(r)
