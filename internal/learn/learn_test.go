@@ -213,3 +213,47 @@ func TestChosenOrder(t *testing.T) {
 		t.Error("a GET was taken for an order")
 	}
 }
+
+// TestPersonalValuesInOddPlaces puts the buyer's name where codes, states, paths and names of fields are read.
+func TestPersonalValuesInOddPlaces(t *testing.T) {
+	const who = "annmeyer"
+	signedIn := entry{method: "POST", url: "https://shop.example.com/login", header: map[string]string{"Cookie": "sid=c0ffee5e55104"}, mime: asJSON, body: `{"username":"` + who + `"}`, status: 204}
+	for _, c := range []struct {
+		name   string
+		change func(*entry)
+	}{
+		{"the path", func(o *entry) { o.url = "https://shop.example.com/users/" + who + "/orders" }},
+		{"a code", func(o *entry) { o.answer = `{"status":"` + who + `","order_id":"SO-77123"}` }},
+		{"a name of a field", func(o *entry) { o.body = `{"` + who + `":{"sku":"SNK-1","quantity":2}}` }},
+		{"the page of thanks", func(o *entry) {
+			o.status, o.answer, o.set = 302, "", map[string]string{"Location": "/thanks/" + who}
+		}},
+		{"the query", func(o *entry) { o.url += "?" + who + "=" + who }},
+		{"a cookie's name", func(o *entry) { o.header = map[string]string{"Cookie": who + "=sid; sid=c0ffee5e55104"} }},
+		{"the item", func(o *entry) { o.body = `{"sku":"` + who + `","quantity":2}` }},
+	} {
+		entries := append([]entry{signedIn}, with(c.change)...)
+		refused := append([]entry{signedIn}, with(func(o *entry) {
+			c.change(o)
+			o.status, o.answer, o.set = 409, `{"error":"`+who+`","message":"No, `+who+`"}`, nil
+		})...)
+		l, err := learned(t, entries, refused)
+		said := fmt.Sprint(err)
+		if err == nil {
+			said = l.Caddyfile(learn.Addresses{}) + l.QuestionsFile(nil) + l.SaleFile(learn.Window{})
+		}
+		if strings.Contains(said, who) {
+			t.Errorf("%s: it is written\n%s", c.name, said)
+		}
+	}
+}
+
+// TestLongBodiesAreNotRead gives the order a body beyond each bound.
+func TestLongBodiesAreNotRead(t *testing.T) {
+	for _, size := range []int{learn.MaxBody, 2 << 20} {
+		long := with(func(o *entry) { o.body = `{"sku":"SNK-1","note":"` + strings.Repeat("x", size) + `"}` })
+		if _, err := learned(t, long); err == nil || !strings.Contains(err.Error(), "was recorded without its body") {
+			t.Errorf("%d: %v", size, err)
+		}
+	}
+}

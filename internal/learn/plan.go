@@ -104,15 +104,15 @@ func (l *learner) matchOrder(why string) {
 	if strings.Contains(path, "*") {
 		l.question("Which parts of the order's path differ from order to order?", "Numbers and ids in the path are written as *. A part that is always the same belongs into the path.", "path "+paths)
 	}
-	if names := routeQuery(x.Exchange); len(names) > 0 {
+	if names := l.parameters(x.Exchange); len(names) > 0 {
 		l.question("Does the query name the route?", fmt.Sprintf("The order request has a query (%s). If the shop takes a parameter for a route, the matcher needs `query`, and the gate `also_query`.", strings.Join(names, ", ")), "path "+paths)
 	}
 }
 
-// routeQuery returns the parameters of a request whose names may be written.
-func routeQuery(x *Exchange) (names []string) {
+// parameters returns the parameters of a request whose names may be written.
+func (l *learner) parameters(x *Exchange) (names []string) {
 	for name := range x.URL.Query() {
-		if nameLike.MatchString(name) {
+		if l.hidden.name(name) {
 			names = append(names, name)
 		}
 	}
