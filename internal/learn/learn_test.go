@@ -250,10 +250,10 @@ func TestPersonalValuesInOddPlaces(t *testing.T) {
 
 // TestLongBodiesAreNotRead gives the order a body beyond each bound.
 func TestLongBodiesAreNotRead(t *testing.T) {
-	for _, size := range []int{learn.MaxBody, 2 << 20} {
-		long := with(func(o *entry) { o.body = `{"sku":"SNK-1","note":"` + strings.Repeat("x", size) + `"}` })
+	for _, note := range []string{strings.Repeat("x", learn.MaxBody), strings.Repeat("x", 2<<20), strings.Repeat("\x01", 200_000)} { // each of the last is six bytes
+		long := with(func(o *entry) { o.body = `{"sku":"SNK-1","note":"` + note + `"}` })
 		if _, err := learned(t, long); err == nil || !strings.Contains(err.Error(), "was recorded without its body") {
-			t.Errorf("%d: %v", size, err)
+			t.Errorf("%d of %q: %v", len(note), note[:1], err)
 		}
 	}
 }
