@@ -78,6 +78,9 @@ func learnShop(c *call) error {
 		return err
 	}
 	learned.Doubt(checked.Doubts)
+	for _, removed := range checked.Removed {
+		learned.Removed(removed.Request, removed.Field)
+	}
 	return c.writeLearned(learned, checked)
 }
 

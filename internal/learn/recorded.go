@@ -36,6 +36,15 @@ func (l *Learned) IsWebhook(x *Exchange) bool {
 	})
 }
 
+// Removed asks about a field that does not reach the shop.
+func (l *Learned) Removed(x *Exchange, field string) {
+	if !l.hidden.name(field) {
+		field = "a field"
+	}
+	l.Questions = append(l.Questions, Question{"Does the shop need " + field + "?",
+		because("it has "+field+" in its header, which stockgate_guard removes, because servers may read another request in it (docs/security.md)", x), "stockgate_guard"})
+}
+
 // Doubt asks about refused orders whose answer no rule matches, so that their units stay in doubt.
 func (l *Learned) Doubt(refused []*Exchange) {
 	for _, x := range refused {

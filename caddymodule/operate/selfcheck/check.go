@@ -28,6 +28,13 @@ type Checked struct {
 	Problems []string          // requests that did not go as they were recorded
 	Passed   int               // requests that passed untouched
 	Doubts   []*learn.Exchange // refused orders whose units are in doubt
+	Removed  []RemovedField
+}
+
+// RemovedField is a field of a request's header that does not reach the shop.
+type RemovedField struct {
+	Request *learn.Exchange
+	Field   string
 }
 
 // grace bounds how long one request, and each step of starting and ending, may take.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -64,7 +65,18 @@ func (c *check) other(ctx context.Context, x *learn.Exchange) error {
 		return nil
 	}
 	c.out.Passed++
+	c.compareHeader(x, got)
 	return nil
+}
+
+// compareHeader notes which fields do not reach the shop.
+func (c *check) compareHeader(x *learn.Exchange, got http.Header) {
+	for _, name := range slices.Sorted(maps.Keys(x.Header)) {
+		known := slices.ContainsFunc(c.out.Removed, func(r RemovedField) bool { return r.Field == name })
+		if got != nil && got[name] == nil && !ofConnection[name] && canBeSent(name, x.Header[name]) && !known {
+			c.out.Removed = append(c.out.Removed, RemovedField{x, name})
+		}
+	}
 }
 
 // order sends the order that was taken: the gate must reserve its lines, and read the shop's answer as it was
