@@ -15,6 +15,8 @@ func (l *learner) findDoors() {
 	if len(changing) > 0 {
 		list = "Requests in the recording that may change something: " + strings.Join(changing, "; ") + "."
 	}
+	l.question("Does the shop sell other items by the same request?", "The gate refuses items that no sale lists. Where buyers order ordinary goods by the same request, write `other_items pass`: these go to the shop without a reservation.", "other_items refuse")
+	l.plan.add("other_items refuse", "")
 	l.question("By which other ways can an order be placed?", list+" Name the other doors of the shop: an express checkout, an older version of its API, an app, the administrators' pages, a webhook. "+
 		"Close each in stockgate_guard with `close <path>`, or put a gate before it.", "stockgate_guard")
 	l.question("Which items are sold, how many, and when?", "The sale file has the item of the recording. Its stock, its times and its limits are not in any recording.", "items:")
