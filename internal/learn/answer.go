@@ -2,6 +2,7 @@ package learn
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -174,9 +175,12 @@ func (l *learner) releaseStatus(c *candidate) {
 	l.question("Are there other refusals?", "The recording has one of these codes; the others say that HTTP refuses a request. Any other answer leaves the units in doubt.", line)
 }
 
+// errorsInData are selections of documents whose answer may be an error of the shop's own.
+var errorsInData = regexp.MustCompile(`\berrorCode\b|\buserErrors\b|\berrors\s*\{|\.\.\.\s*on\s`)
+
 // graphQLAnswer reads only what clients cannot shape.
 func (l *learner) graphQLAnswer() {
-	inData := slices.ContainsFunc(leavesOf(l.order.answerTree()), func(leaf leaf) bool {
+	inData := errorsInData.MatchString(l.order.op.document) || slices.ContainsFunc(leavesOf(l.order.answerTree()), func(leaf leaf) bool {
 		name := folded(leaf.name())
 		return len(leaf.path) > 1 && (name == "errorcode" || name == "usererrors")
 	})

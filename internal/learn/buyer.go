@@ -173,12 +173,19 @@ func (l *learner) buyerByAnswer() bool {
 
 // buyerBySession takes the session for the buyer, which is weak: who signs in again is another one.
 func (l *learner) buyerBySession() bool {
-	names := l.sessionCookies()
-	if len(names) == 0 {
+	value := ""
+	if names := l.sessionCookies(); len(names) > 0 {
+		value = "{cookie." + names[0] + "}"
+	} else if names := l.sessionHeaders(); len(names) > 0 {
+		value = "{header." + names[0] + "}"
+	} else {
 		return false
 	}
-	line := "buyer {cookie." + names[0] + "}"
-	l.question("Which answer of the shop tells who is signed in?", "Only the cookie of the session tells the buyer. A client that begins another session is another buyer, and each has a limit of its own. "+
+	line := "buyer " + value
+	if l.oddCookie() {
+		l.question("Which cookie is the session?", "The order has one whose name looks random, so it is not written: its name may be another one for each buyer. Give `learn` a second recording, by another buyer, and it is used if both have it.", line)
+	}
+	l.question("Which answer of the shop tells who is signed in?", "Only the session tells the buyer. A client that begins another session is another buyer, and each has a limit of its own. "+
 		"If the shop has a path that answers with the customer's id in JSON, write `lookup GET http://"+shopAddress+"/…` and `buyer {lookup.id}`.", line)
 	l.plan.add(line, because("carries the session", l.order.Exchange))
 	return true

@@ -248,6 +248,45 @@ func TestPersonalValuesInOddPlaces(t *testing.T) {
 	}
 }
 
+// TestWhichCookieIsTheSession leaves out flags, and names that may differ from buyer to buyer.
+func TestWhichCookieIsTheSession(t *testing.T) {
+	const cookies = "items_in_cart=1; cart_lang=english-language; wp_session_3d2a7bc9e1f0a8=7c7cabcdef0123456789"
+	odd := with(func(o *entry) { o.header = map[string]string{"Cookie": cookies, "Cart-Token": "a1b2c3d4e5f6a7b8"} })
+	l, err := learned(t, odd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file := l.Caddyfile(learn.Addresses{}); !strings.Contains(file, "buyer {header.Cart-Token}") || strings.Contains(file, "items_in_cart") || !strings.Contains(l.QuestionsFile(nil), "Which cookie is the session?") {
+		t.Error(file)
+	}
+	refused := with(func(o *entry) {
+		o.header = map[string]string{"Cookie": "wp_session_3d2a7bc9e1f0a8=ffffabcdef0123456789"}
+		o.status, o.answer = 409, `{"error":"sold_out"}`
+	})
+	if l, err = learned(t, odd, refused); err != nil {
+		t.Fatal(err)
+	}
+	if file := l.Caddyfile(learn.Addresses{}); !strings.Contains(file, "buyer {cookie.wp_session_3d2a7bc9e1f0a8}") {
+		t.Error(file)
+	}
+}
+
+// TestErrorsInDataDecideNothing orders with a document whose answer may be an error without `errors`.
+func TestErrorsInDataDecideNothing(t *testing.T) {
+	order := purchase()[1]
+	order.url, order.status = "https://shop.example.com/shop-api", 200
+	order.body = `{"query":"mutation { placeOrder(input: {sku: \"SNK-1\", quantity: 2}) { ... on Order { code } ... on ErrorResult { errorCode } } }"}`
+	order.answer = `{"data":{"placeOrder":{"code":"SO-77123"}}}`
+	l, err := learned(t, []entry{purchase()[0], order})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := l.Caddyfile(learn.Addresses{})
+	if !strings.Contains(file, "outcome backend") || strings.Contains(file, "confirm") || !strings.Contains(file, "line {graphql.input.sku} {graphql.input.quantity}") {
+		t.Error(file)
+	}
+}
+
 // TestLongBodiesAreNotRead gives the order a body beyond each bound.
 func TestLongBodiesAreNotRead(t *testing.T) {
 	for _, note := range []string{strings.Repeat("x", learn.MaxBody), strings.Repeat("x", 2<<20), strings.Repeat("\x01", 200_000)} { // each of the last is six bytes

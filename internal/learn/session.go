@@ -16,7 +16,7 @@ func (l *learner) sessionCookies() (names []string) {
 	all := l.order.cookies()
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		lower := strings.ToLower(name)
-		if !l.cookieName(name) || slices.ContainsFunc(notSessions, func(w string) bool { return strings.Contains(lower, w) }) {
+		if len(all[name]) < shortestSession || !l.cookieName(name) || slices.ContainsFunc(notSessions, func(w string) bool { return strings.Contains(lower, w) }) {
 			continue
 		}
 		if set[name] || namesSession(name) {
@@ -48,6 +48,35 @@ func (l *learner) httpOnly() map[string]bool {
 	return found
 }
 
+// cookieName reports whether the name of a cookie may be written. One that looks random may be another one for each
+// buyer, unless a second recording has it too.
 func (l *learner) cookieName(name string) bool {
-	return wordLike.MatchString(name) && !l.hidden[name] && !looksRandom(name)
+	return wordLike.MatchString(name) && !l.hidden[name] && (!looksRandom(name) || l.inAllOrders(name))
+}
+
+func (l *learner) inAllOrders(cookie string) bool {
+	others := slices.Concat(l.again, l.refused)
+	return len(others) > 0 && !slices.ContainsFunc(others, func(c *candidate) bool { return c.cookies()[cookie] == "" })
+}
+
+// oddCookie reports whether a cookie is left out because its name looks random.
+func (l *learner) oddCookie() bool {
+	for name, value := range l.order.cookies() {
+		if len(value) >= shortestSession && namesSession(name) && !l.hidden[name] && !l.cookieName(name) {
+			return true
+		}
+	}
+	return false
+}
+
+// sessionHeaders returns the fields of the order's header that are credentials of their own, such as Cart-Token.
+func (l *learner) sessionHeaders() (names []string) {
+	for _, name := range slices.Sorted(maps.Keys(l.order.Header)) {
+		lower := strings.ToLower(name)
+		named := strings.Contains(lower, "token") || strings.Contains(lower, "session")
+		if named && !strings.Contains(lower, "csrf") && !strings.Contains(lower, "xsrf") && l.hidden.name(name) && len(l.order.Header.Get(name)) >= shortestSession {
+			names = append(names, name)
+		}
+	}
+	return names
 }

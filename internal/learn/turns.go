@@ -44,6 +44,9 @@ func (l *learner) credentials() (all []string) {
 	if l.order.Header.Get("Authorization") != "" {
 		all = append(all, "{header.Authorization}")
 	}
+	for _, name := range l.sessionHeaders() {
+		all = append(all, "{header."+name+"}")
+	}
 	for _, name := range l.sessionCookies() {
 		all = append(all, "{cookie."+name+"}")
 	}
