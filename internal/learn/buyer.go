@@ -26,6 +26,13 @@ func (l *learner) findBuyer() error {
 	return nil
 }
 
+// buyer writes a customer who is signed in.
+func (l *learner) buyer(value, why string) {
+	line := "buyer " + value
+	l.plan.add(line, why)
+	l.question("Do guests order too?", "The recording is of a customer who is signed in. An order without one is refused. If guests may buy, name a second value behind this one that tells them apart.", line)
+}
+
 // tokenKey stands for the key of the shop's token until the plan is written.
 const tokenKey = "<<jwt>>"
 
@@ -48,7 +55,7 @@ func (l *learner) buyerByToken() bool {
 		return false
 	}
 	l.plan.add(l.jwtOption(header, claims, cookie), because("has the token", l.order.Exchange))
-	l.plan.add("buyer {jwt."+claim+"}", because("a claim of its token", l.order.Exchange))
+	l.buyer("{jwt."+claim+"}", because("a claim of its token", l.order.Exchange))
 	return true
 }
 
@@ -123,7 +130,7 @@ func (l *learner) buyerByCart() bool {
 	if path == "" {
 		return false
 	}
-	l.plan.add("buyer {lookup."+path+"}", because("the customer of the cart", l.cart.Exchange))
+	l.buyer("{lookup."+path+"}", because("the customer of the cart", l.cart.Exchange))
 	return true
 }
 
@@ -164,7 +171,7 @@ func (l *learner) buyerByAnswer() bool {
 			continue
 		}
 		l.plan.add("lookup GET http://"+shopAddress+x.pattern(l.hidden), because("tells who is signed in", x))
-		l.plan.add("buyer {lookup."+path+"}", because("the customer", x))
+		l.buyer("{lookup."+path+"}", because("the customer", x))
 		l.plan.asksBuyer = true
 		return true
 	}
