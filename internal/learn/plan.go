@@ -11,6 +11,7 @@ import (
 type plan struct {
 	host      string // of the site
 	shop      string // host:port of the shop
+	given     string // what the operator says that it is
 	matcher   []option
 	check     []option // the options of stockgate_check; none: there is no check
 	changes   []option // its matcher
@@ -56,7 +57,7 @@ const shopAddress = "<<shop>>"
 // place says where the site and the shop are, and which requests are orders.
 func (l *learner) place() {
 	p, u := l.plan, l.order.URL
-	p.host, p.shop = u.Hostname(), l.options.Shop
+	p.host, p.shop, p.given = u.Hostname(), l.options.Shop, l.options.Shop
 	local := net.ParseIP(p.host) != nil || p.host == "localhost" || !validHost(p.host)
 	if p.shop == "" {
 		p.shop = "127.0.0.1:9000"

@@ -44,7 +44,10 @@ func (l *Learned) Caddyfile(t Addresses) string {
 
 // shopBecause names the order where it was sent to the address of the shop itself.
 func (l *Learned) shopBecause() string {
-	if l.plan.shop == l.Order.URL.Host {
+	switch l.plan.shop {
+	case l.plan.given:
+		return "--shop"
+	case l.Order.URL.Host:
 		return because("went there", l.Order)
 	}
 	return ""
