@@ -99,6 +99,7 @@ func TestImportsPointOneWay(t *testing.T) {
 // and packages for tests are not in it.
 var arrows = map[string][]string{
 	"internal/fastpath":       nil,
+	"internal/learn":          nil,
 	"internal/loop":           nil,
 	"internal/fastpath/h2":    {"internal/fastpath"},
 	"filters/list":            {"internal/ipaddr", "internal/loop"},
@@ -279,6 +280,9 @@ var arrows = map[string][]string{
 		"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "internal/edge", "internal/sale", "internal/shop", "internal/stampede",
 		"internal/store/reservation", "internal/store/shard", "token",
 	},
+	"caddymodule/operate/selfcheck": {
+		"caddymodule", "caddymodule/app", "internal/edge", "internal/learn", "internal/sale", "internal/store/reservation",
+	},
 	"caddymodule/operate/rehearse": {
 		"caddymodule/internal/saved", "caddymodule/operate/adminapi", "internal/sale", "internal/stampede", "internal/store/journal",
 		"internal/store/record", "internal/store/reservation",
@@ -287,6 +291,8 @@ var arrows = map[string][]string{
 	"caddymodule/command": {
 		"caddymodule", "caddymodule/app", "caddymodule/internal/shopdb", "caddymodule/internal/terminal", "caddymodule/operate/adminapi",
 		"caddymodule/operate/capacity", "caddymodule/operate/demo", "caddymodule/operate/rehearse", "filters/list", "filters/refuse", "internal/edge", "internal/ledger/recovery",
+		"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "caddymodule/operate/adminapi", "caddymodule/operate/capacity",
+		"caddymodule/operate/demo", "caddymodule/operate/rehearse", "caddymodule/operate/selfcheck", "filters/list", "filters/refuse", "internal/edge", "internal/learn", "internal/ledger/recovery",
 		"internal/sale", "internal/stampede", "internal/store/backup", "internal/store/record", "internal/store/reservation", "internal/store/shard", "lua",
 	},
 

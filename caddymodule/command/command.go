@@ -57,6 +57,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				reservationCommand(),
 				personCommand(),
 				returnsCommand(),
+				learnCommand(),
 				tryCommand(),
 				listCommand(),
 				journalCommand(),

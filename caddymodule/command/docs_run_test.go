@@ -43,6 +43,7 @@ const (
 	long       = "takes minutes to hours: CI runs the short form of it"
 	benchmark  = "needs a machine that does nothing else, for an hour"
 	channels   = "run by TestRegionsOfChannels in e2e/channels_test.go"
+	learns     = "run by TestLearnedShopsSellOut in caddymodule/operate/selfcheck/learn_test.go"
 	shops      = "run by TestVendure and TestMedusa in internal/test/shoptest/sale_test.go, which `make shops` runs"
 )
 
@@ -62,6 +63,9 @@ var elsewhere = map[string]map[string]string{
 	"docs/channels.md": {
 		"caddy stockgate stock add double11 20002001 --region market --id market-to-site-1 -- -5": channels,
 		"caddy stockgate stock add double11 20002001 --region site --id site-from-market-1 5":     channels,
+	},
+	"docs/connect.md": {
+		"caddy stockgate learn buy.har": learns, "caddy stockgate learn buy.har sold-out.har": learns,
 	},
 	"docs/evidence.md": {
 		"make attack": long, "make attack-short": long, "make attack-short SCENARIOS=dead-shard SEED=7": long,

@@ -37,11 +37,11 @@ type Ran struct {
 	Out, Errors string
 }
 
-// Run runs caddy stockgate with these arguments: in this process, but for the demo, which runs a Caddy
-// of its own. There is one Caddy in a process.
+// Run runs caddy stockgate with these arguments: in this process, but for demo and learn, which run a Caddy
+// of their own. There is one Caddy in a process.
 func Run(t *testing.T, stdin string, args ...string) Ran {
 	t.Helper()
-	if slices.Contains(args, "demo") {
+	if slices.Contains(args, "demo") || slices.Contains(args, "learn") {
 		return Process(t, stdin, args...)
 	}
 	root := &cobra.Command{Use: "caddy", SilenceUsage: true}

@@ -1,0 +1,54 @@
+package learn
+
+import "slices"
+
+// Recorded returns what was recorded of a question that a gate asks: the last one before the order, or else
+// the first one after it. nil: there is none.
+func (l *Learned) Recorded(method, path string, body []byte) *Exchange {
+	var after *Exchange
+	for _, x := range slices.Backward(l.Others) {
+		if x.File != l.Order.File || x.Method != method || x.URL.EscapedPath() != path || !asksTheSame(x, body) {
+			continue
+		}
+		if x.Entry < l.Order.Entry {
+			return x
+		}
+		after = x
+	}
+	return after
+}
+
+// asksTheSame compares the documents of questions to a GraphQL server. All other questions have no body.
+func asksTheSame(x *Exchange, body []byte) bool {
+	other := &Exchange{Method: x.Method, Header: x.Header, Body: body}
+	asked, ok := queryIn(other)
+	if !ok {
+		return true
+	}
+	own, ok := queryIn(x)
+	return ok && squeezed(own.Query) == squeezed(asked.Query)
+}
+
+// IsWebhook reports whether a request goes to a stockgate_resolve of the configuration.
+func (l *Learned) IsWebhook(x *Exchange) bool {
+	return slices.ContainsFunc(l.plan.after, func(o option) bool {
+		return len(o.text) > 0 && o.text[0] != '#' && x.Method == "POST" && signatureHeader(x) != ""
+	})
+}
+
+// Removed asks about a field that does not reach the shop.
+func (l *Learned) Removed(x *Exchange, field string) {
+	if !l.hidden.name(field) {
+		field = "a field"
+	}
+	l.Questions = append(l.Questions, Question{"Does the shop need " + field + "?",
+		because("it has "+field+" in its header, which stockgate_guard removes, because servers may read another request in it (docs/security.md)", x), "stockgate_guard"})
+}
+
+// Doubt asks about refused orders whose answer no rule matches, so that their units stay in doubt.
+func (l *Learned) Doubt(refused []*Exchange) {
+	for _, x := range refused {
+		l.Questions = append(l.Questions, Question{"What tells that this order was refused?",
+			because("the shop refused this order, and no rule matches its answer, so its units stay in doubt until they are settled by hand. Add a rule for it", x), "release"})
+	}
+}
