@@ -290,9 +290,7 @@ var arrows = map[string][]string{
 	"caddymodule/operate/capacity": nil,
 	"caddymodule/command": {
 		"caddymodule", "caddymodule/app", "caddymodule/internal/shopdb", "caddymodule/internal/terminal", "caddymodule/operate/adminapi",
-		"caddymodule/operate/capacity", "caddymodule/operate/demo", "caddymodule/operate/rehearse", "filters/list", "filters/refuse", "internal/edge", "internal/ledger/recovery",
-		"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "caddymodule/operate/adminapi", "caddymodule/operate/capacity",
-		"caddymodule/operate/demo", "caddymodule/operate/rehearse", "caddymodule/operate/selfcheck", "filters/list", "filters/refuse", "internal/edge", "internal/learn", "internal/ledger/recovery",
+		"caddymodule/operate/capacity", "caddymodule/operate/demo", "caddymodule/operate/rehearse", "caddymodule/operate/selfcheck", "filters/list", "filters/refuse", "internal/edge", "internal/learn", "internal/ledger/recovery",
 		"internal/sale", "internal/stampede", "internal/store/backup", "internal/store/record", "internal/store/reservation", "internal/store/shard", "lua",
 	},
 
