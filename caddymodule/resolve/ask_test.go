@@ -148,7 +148,7 @@ func TestProviderThatDoesNotAnswer(t *testing.T) {
 		"a limit":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(429) },
 		"a key":      func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) },
 		"created":    func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(201); fmt.Fprint(w, paid) },
-		"a redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, moved.URL, 302) },
+		"a redirect": func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, moved.URL, http.StatusFound) },
 		"no JSON":    func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, "<html>") },
 		"nothing":    func(http.ResponseWriter, *http.Request) {},
 		"cut":        func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },

@@ -43,9 +43,6 @@ func (a *algorithm) verify(parts, signatures [][]byte) error {
 // token is the algorithm of providers that sign nothing and send a secret.
 const token = "token"
 
-// isHMAC reports whether an algorithm has a secret that both sides know.
-func isHMAC(name string) bool { return strings.HasPrefix(name, "hmac-") }
-
 // makers make the algorithms, by their names.
 var makers = map[string]func(d *Description) (*algorithm, error){
 	"hmac-sha1":    hmacOf(sha1.New),

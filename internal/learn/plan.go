@@ -18,7 +18,6 @@ type plan struct {
 	gate      []option
 	after     []option // directives behind the gate
 	lines     *linesFrom
-	other     string // further names of the item in sale.yaml
 	jwt       string
 	asksBuyer bool   // the lookup tells the buyer, and not the cart
 	ref       string // its value in the recording; it is not written
@@ -26,7 +25,6 @@ type plan struct {
 	backend   bool
 	confirms  bool
 	atRoot    []option // beside the gate: where the site is
-	origins   []string
 }
 
 // option is a line of the Caddyfile, or several, with why it is there.
