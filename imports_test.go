@@ -147,9 +147,10 @@ var arrows = map[string][]string{
 		"internal/edge", "internal/loop", "internal/sale", "internal/store/journal", "internal/store/record", "internal/store/reservation",
 		"internal/store/shard",
 	},
-	"internal/ledger/mysql":    {"internal/ledger", "internal/store/journal"},
-	"internal/ledger/postgres": {"internal/ledger", "internal/store/journal"},
-	"internal/ledger/sqlite":   {"internal/ledger", "internal/store/journal"},
+	"internal/ledger/sqldb":    {"internal/ledger", "internal/store/journal"},
+	"internal/ledger/mysql":    {"internal/ledger", "internal/ledger/sqldb"},
+	"internal/ledger/postgres": {"internal/ledger", "internal/ledger/sqldb"},
+	"internal/ledger/sqlite":   {"internal/ledger", "internal/ledger/sqldb"},
 	"internal/ledger/movein":   {"internal/sale"},
 	"internal/ledger/mirror": {
 		"internal/ledger", "internal/ledger/movein", "internal/loop", "internal/sale", "internal/store/journal", "internal/store/record",

@@ -8,7 +8,7 @@ import (
 	"github.com/stockgate/stockgate/internal/store/record"
 )
 
-// Both drivers store lines and records as Redis has them, and times as ms since 1970, so that
+// All drivers store lines and records as Redis has them, and times as ms since 1970, so that
 // operators can compare a row with Redis.
 
 // Text is a text in a form that databases accept: valid UTF-8 without a zero byte. A cause may

@@ -14,7 +14,7 @@ func (l *Ledger) Hold(sale string) (thaw func() error, err error) {
 	if err != nil {
 		return nil, err
 	}
-	_, _, err = lock(context.Background(), tx, sale)
+	_, err = tx.Exec("SELECT owner FROM stockgate_drains WHERE sale = ? FOR UPDATE", sale)
 	return tx.Commit, err
 }
 

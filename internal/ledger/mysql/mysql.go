@@ -7,12 +7,12 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/go-sql-driver/mysql"
 
 	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/ledger/sqldb"
 )
 
 const (
@@ -27,7 +27,19 @@ const (
 )
 
 // Ledger is a ledger in a database.
-type Ledger struct{ db *sql.DB }
+type Ledger struct {
+	*sqldb.Tables
+	db *sql.DB
+}
+
+var dialect = sqldb.Dialect{
+	Prefix: "stockgate_", Quote: "`", Find: "INSTR", Lock: " FOR UPDATE", Ended: "0",
+	Present: func(string) string { return " ON DUPLICATE KEY UPDATE " },
+	New:     func(column string) string { return "VALUES(" + column + ")" },
+}
+
+// rows is how many rows one statement has: few enough for max_allowed_packet.
+const rows = 200
 
 // Open prepares connections to a database, see [Config]. It does not dial.
 func Open(address string) (*Ledger, error) { return open(address, idleFor) }
@@ -45,7 +57,8 @@ func open(address, idle string) (*Ledger, error) {
 	db := sql.OpenDB(connector)
 	db.SetMaxOpenConns(4)
 	db.SetConnMaxIdleTime(keptFor)
-	return &Ledger{db}, nil
+	use := func(_ context.Context, do func(*sql.DB) error) error { return do(db) }
+	return &Ledger{sqldb.NewSQL(dialect, rows, use), db}, nil
 }
 
 // Close closes all connections.
@@ -161,78 +174,16 @@ func (l *Ledger) Acquire(ctx context.Context, sale, owner string, forHow time.Du
 	case err != nil || !ours:
 		return at, false, err
 	}
-	n, err := l.exec(ctx, `UPDATE stockgate_drains SET owner = ?, lease_until = `+now+` + ? WHERE sale = ? AND `+mayClaim, owner, forHow.Milliseconds(), sale, owner)
+	done, err := l.db.ExecContext(ctx, `UPDATE stockgate_drains SET owner = ?, lease_until = `+now+` + ? WHERE sale = ? AND `+mayClaim, owner, forHow.Milliseconds(), sale, owner)
+	if err != nil {
+		return at, false, err
+	}
+	n, err := done.RowsAffected()
 	if err != nil {
 		return at, false, err
 	}
 	at, err = l.Position(ctx, sale)
 	return at, n == 1 && err == nil, err
 }
-
-// Giveup ends a lease.
-func (l *Ledger) Giveup(ctx context.Context, sale, owner string) error {
-	_, err := l.exec(ctx, `UPDATE stockgate_drains SET owner = '', lease_until = 0 WHERE sale = ? AND owner = ?`, sale, owner)
-	return err
-}
-
-// Archive gives a sale another name in every table.
-func (l *Ledger) Archive(ctx context.Context, sale, owner string, at ledger.Position, as string) error {
-	return l.write(ctx, func(tx *sql.Tx) error {
-		has, now, err := lock(ctx, tx, sale)
-		switch {
-		case errors.Is(err, sql.ErrNoRows) || err == nil && has != owner:
-			return ledger.ErrNotOwner
-		case err != nil || now != at:
-			return err
-		}
-		for _, table := range []string{"movements", "reservations", "stock", "sales", "drains"} {
-			if _, err := tx.ExecContext(ctx, `UPDATE stockgate_`+table+` SET sale = ? WHERE sale = ?`, as, sale); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// Restart moves the position to another epoch.
-func (l *Ledger) Restart(ctx context.Context, sale string, from, to ledger.Position) error {
-	n, err := l.exec(ctx, `UPDATE stockgate_drains SET epoch = ?, seq = ?, owner = '', lease_until = 0 WHERE sale = ? AND epoch = ? AND seq = ?`,
-		to.Epoch, to.Seq, sale, from.Epoch, from.Seq)
-	if err == nil && n != 1 {
-		err = fmt.Errorf("the ledger's position of sale %s has moved while the sale was rebuilt: begin again", sale)
-	}
-	return err
-}
-
-// lock returns who drains a sale and how far it is, and keeps it so until the transaction ends.
-func lock(ctx context.Context, tx *sql.Tx, sale string) (owner string, at ledger.Position, err error) {
-	err = tx.QueryRowContext(ctx, `SELECT owner, epoch, seq FROM stockgate_drains WHERE sale = ? FOR UPDATE`, sale).Scan(&owner, &at.Epoch, &at.Seq)
-	return owner, at, err
-}
-
-// write runs a transaction.
-func (l *Ledger) write(ctx context.Context, do func(*sql.Tx) error) error {
-	tx, err := l.db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := do(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
-// exec runs one statement, and returns how many rows it has found.
-func (l *Ledger) exec(ctx context.Context, query string, args ...any) (int64, error) {
-	done, err := l.db.ExecContext(ctx, query, args...)
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
-}
-
-// names are columns in backticks: lines is a word of MySQL's.
-func names(columns []string) string { return "`" + strings.Join(columns, "`, `") + "`" }
 
 var _ ledger.Ledger = (*Ledger)(nil)

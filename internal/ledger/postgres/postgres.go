@@ -12,10 +12,19 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/ledger/sqldb"
 )
 
 // Ledger is a ledger in a database.
-type Ledger struct{ pool *pgxpool.Pool }
+type Ledger struct {
+	*sqldb.Tables
+	pool *pgxpool.Pool
+}
+
+var dialect = sqldb.Dialect{
+	Prefix: "stockgate_", Quote: `"`, Find: "strpos", Bytes: ` COLLATE "C"`, Lock: " FOR UPDATE", Ended: "'epoch'",
+	Present: sqldb.OnConflict, New: sqldb.Excluded,
+}
 
 // Open prepares connections to a database, postgres://… or keywords as in
 // user=… dbname=…. It does not dial.
@@ -35,7 +44,7 @@ func Open(dsn string) (*Ledger, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Ledger{pool}, nil
+	return &Ledger{sqldb.New(&database{pool, beginDurably}, dialect), pool}, nil
 }
 
 var errAddress = errors.New("the address of the ledger's database cannot be read: write postgres://user:password@host:5432/database, " +
@@ -111,48 +120,6 @@ func (l *Ledger) Acquire(ctx context.Context, sale, owner string, forHow time.Du
 		return at, false, err
 	}
 	return at, err == nil, err
-}
-
-// Giveup ends a lease.
-func (l *Ledger) Giveup(ctx context.Context, sale, owner string) error {
-	_, err := l.pool.Exec(ctx, `UPDATE stockgate_drains SET owner = '', lease_until = 'epoch' WHERE sale = $1 AND owner = $2`, sale, owner)
-	return err
-}
-
-// Archive gives a sale another name in every table.
-func (l *Ledger) Archive(ctx context.Context, sale, owner string, at ledger.Position, as string) error {
-	return pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
-		var has string
-		var now ledger.Position
-		err := tx.QueryRow(ctx, `SELECT owner, epoch, seq, `+durably+` FROM stockgate_drains WHERE sale = $1 FOR UPDATE`, sale).Scan(&has, &now.Epoch, &now.Seq, nil)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows) || err == nil && has != owner:
-			return ledger.ErrNotOwner
-		case err != nil || now != at:
-			return err
-		}
-		for _, table := range []string{"movements", "reservations", "stock", "sales", "drains"} {
-			if _, err := tx.Exec(ctx, `UPDATE stockgate_`+table+` SET sale = $2 WHERE sale = $1`, sale, as); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// Restart moves the position to another epoch.
-func (l *Ledger) Restart(ctx context.Context, sale string, from, to ledger.Position) error {
-	return pgx.BeginFunc(ctx, l.pool, func(tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, `SELECT `+durably); err != nil {
-			return err
-		}
-		done, err := tx.Exec(ctx, `UPDATE stockgate_drains SET epoch = $4, seq = $5, owner = '', lease_until = 'epoch' WHERE sale = $1 AND epoch = $2 AND seq = $3`,
-			sale, from.Epoch, from.Seq, to.Epoch, to.Seq)
-		if err == nil && done.RowsAffected() != 1 {
-			err = fmt.Errorf("the ledger's position of sale %s has moved while the sale was rebuilt: begin again", sale)
-		}
-		return err
-	})
 }
 
 var _ ledger.Ledger = (*Ledger)(nil)

@@ -8,8 +8,10 @@ import (
 
 // Exec runs a statement.
 func (l *Ledger) Exec(statement string) error {
-	_, err := l.exec(context.Background(), statement)
-	return err
+	return l.use(context.Background(), func(o *opened) error {
+		_, err := o.db.Exec(statement)
+		return err
+	})
 }
 
 // MostPages bounds the file as a full disk does; 0: no bound.

@@ -11,10 +11,12 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/ledger/sqldb"
 )
 
 // Ledger is a ledger in a file.
 type Ledger struct {
+	*sqldb.Tables
 	dsn, file string
 	turn      chan struct{} // guards what follows; waiting for it ends with the caller's context
 	at        *opened       // nil: it is not open
@@ -22,6 +24,11 @@ type Ledger struct {
 	unsaid    error         // that the file was moved, which no drainer has heard; nil: they have
 	closed    bool
 }
+
+var dialect = sqldb.Dialect{Quote: `"`, Find: "instr", Ended: "0", Present: sqldb.OnConflict, New: sqldb.Excluded}
+
+// rows is how many rows one statement has. With more, an update is slower: SQLite goes through the list of them for each.
+const rows = 10
 
 // Open prepares to use a file. Its first use creates it and its directory.
 func Open(file string) (*Ledger, error) {
@@ -32,7 +39,11 @@ func Open(file string) (*Ledger, error) {
 	// KiB, and the pages between two checkpoints make large ledgers faster.
 	options := url.Values{"_pragma": {"busy_timeout(5000)", "synchronous(FULL)", "cache_size(-32768)", "wal_autocheckpoint(8000)"}, "_txlock": {"immediate"}}
 	dsn := (&url.URL{Scheme: "file", Opaque: (&url.URL{Path: file}).EscapedPath(), RawQuery: options.Encode()}).String()
-	return &Ledger{dsn: dsn, file: file, turn: make(chan struct{}, 1)}, nil
+	l := &Ledger{dsn: dsn, file: file, turn: make(chan struct{}, 1)}
+	l.Tables = sqldb.NewSQL(dialect, rows, func(ctx context.Context, do func(*sql.DB) error) error {
+		return l.use(ctx, func(o *opened) error { return do(o.db) })
+	})
+	return l, nil
 }
 
 // Close closes the file.
@@ -64,7 +75,7 @@ func (l *Ledger) migrate(ctx context.Context, o *opened) error {
 	if err := o.useWAL(ctx); err != nil {
 		return err
 	}
-	return write(ctx, o.db, func(tx *sql.Tx) error {
+	return sqldb.Write(ctx, o.db, func(tx *sql.Tx) error {
 		var have int
 		if err := l.examine(ctx, tx.QueryRowContext, &have); err != nil {
 			return err
@@ -95,40 +106,6 @@ func (l *Ledger) examine(ctx context.Context, query func(context.Context, string
 	return nil
 }
 
-// write runs a transaction that first takes the file's only writer lock.
-func (l *Ledger) write(ctx context.Context, do func(*sql.Tx) error) error {
-	return l.use(ctx, func(o *opened) error { return write(ctx, o.db, do) })
-}
-
-func write(ctx context.Context, db *sql.DB, do func(*sql.Tx) error) error {
-	tx, err := db.BeginTx(ctx, nil)
-	if err != nil {
-		return err
-	}
-	defer tx.Rollback()
-	if err := do(tx); err != nil {
-		return err
-	}
-	return tx.Commit()
-}
-
-// exec runs one statement, and returns how many rows it has changed.
-func (l *Ledger) exec(ctx context.Context, query string, args ...any) (changed int64, err error) {
-	err = l.use(ctx, func(o *opened) error {
-		done, err := o.db.ExecContext(ctx, query, args...)
-		if err == nil {
-			changed, err = done.RowsAffected()
-		}
-		return err
-	})
-	return changed, err
-}
-
-// row reads one row.
-func (l *Ledger) row(ctx context.Context, query string, args []any, into ...any) error {
-	return l.use(ctx, func(o *opened) error { return o.db.QueryRowContext(ctx, query, args...).Scan(into...) })
-}
-
 // mayClaim reports whether an owner may acquire a sale: it has the lease already, the lease is
 // over, or the lease ends so late that the clock must have been set back since.
 const mayClaim = `(owner = ?2 OR lease_until <= ?3 OR lease_until > ?3 + 3600000)`
@@ -139,68 +116,41 @@ func (l *Ledger) Acquire(ctx context.Context, sale, owner string, forHow time.Du
 	if err := l.news(ctx); err != nil {
 		return at, false, err
 	}
-	now := time.Now()
 	// a process that may not have it must not block writers
-	err = l.row(ctx, `SELECT epoch, seq, `+mayClaim+` FROM drains WHERE sale = ?1`, []any{sale, owner, now.UnixMilli()}, &at.Epoch, &at.Seq, &ours)
+	err = l.use(ctx, func(o *opened) error {
+		row := o.db.QueryRowContext(ctx, `SELECT epoch, seq, `+mayClaim+` FROM drains WHERE sale = ?1`, sale, owner, time.Now().UnixMilli())
+		return row.Scan(&at.Epoch, &at.Seq, &ours)
+	})
 	if err == nil && !ours || err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return at, false, err
 	}
-	err = l.write(ctx, func(tx *sql.Tx) error {
-		now = time.Now()
-		_, err := tx.ExecContext(ctx, `INSERT INTO drains (sale, epoch, seq, owner, lease_until) VALUES (?1, 0, 0, '', 0) ON CONFLICT DO NOTHING`, sale)
-		if err != nil {
+	err = l.use(ctx, func(o *opened) error {
+		return sqldb.Write(ctx, o.db, func(tx *sql.Tx) (err error) {
+			at, ours, err = acquire(ctx, tx, sale, owner, forHow)
 			return err
-		}
-		done, err := tx.ExecContext(ctx, `UPDATE drains SET owner = ?2, lease_until = ?4 WHERE sale = ?1 AND `+mayClaim,
-			sale, owner, now.UnixMilli(), now.Add(forHow).UnixMilli())
-		if err != nil {
-			return err
-		}
-		n, err := done.RowsAffected()
-		if err != nil {
-			return err
-		}
-		ours = n == 1
-		return tx.QueryRowContext(ctx, `SELECT epoch, seq FROM drains WHERE sale = ?1`, sale).Scan(&at.Epoch, &at.Seq)
+		})
 	})
 	return at, ours && err == nil, err
 }
 
-// Giveup ends a lease.
-func (l *Ledger) Giveup(ctx context.Context, sale, owner string) error {
-	_, err := l.exec(ctx, `UPDATE drains SET owner = '', lease_until = 0 WHERE sale = ?1 AND owner = ?2`, sale, owner)
-	return err
-}
-
-// Archive gives a sale another name in every table.
-func (l *Ledger) Archive(ctx context.Context, sale, owner string, at ledger.Position, as string) error {
-	return l.write(ctx, func(tx *sql.Tx) error {
-		var has string
-		var now ledger.Position
-		err := tx.QueryRowContext(ctx, `SELECT owner, epoch, seq FROM drains WHERE sale = ?1`, sale).Scan(&has, &now.Epoch, &now.Seq)
-		switch {
-		case errors.Is(err, sql.ErrNoRows) || err == nil && has != owner:
-			return ledger.ErrNotOwner
-		case err != nil || now != at:
-			return err
-		}
-		for _, table := range []string{"movements", "reservations", "stock", "sales", "drains"} {
-			if _, err := tx.ExecContext(ctx, `UPDATE `+table+` SET sale = ?2 WHERE sale = ?1`, sale, as); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// Restart moves the position to another epoch.
-func (l *Ledger) Restart(ctx context.Context, sale string, from, to ledger.Position) error {
-	n, err := l.exec(ctx, `UPDATE drains SET epoch = ?4, seq = ?5, owner = '', lease_until = 0 WHERE sale = ?1 AND epoch = ?2 AND seq = ?3`,
-		sale, from.Epoch, from.Seq, to.Epoch, to.Seq)
-	if err == nil && n != 1 {
-		err = fmt.Errorf("the ledger's position of sale %s has moved while the sale was rebuilt: begin again", sale)
+// acquire is Acquire in a transaction, which first takes the file's only writer lock.
+func acquire(ctx context.Context, tx *sql.Tx, sale, owner string, forHow time.Duration) (at ledger.Position, ours bool, err error) {
+	now := time.Now()
+	_, err = tx.ExecContext(ctx, `INSERT INTO drains (sale, epoch, seq, owner, lease_until) VALUES (?1, 0, 0, '', 0) ON CONFLICT DO NOTHING`, sale)
+	if err != nil {
+		return at, false, err
 	}
-	return err
+	done, err := tx.ExecContext(ctx, `UPDATE drains SET owner = ?2, lease_until = ?4 WHERE sale = ?1 AND `+mayClaim,
+		sale, owner, now.UnixMilli(), now.Add(forHow).UnixMilli())
+	if err != nil {
+		return at, false, err
+	}
+	n, err := done.RowsAffected()
+	if err != nil {
+		return at, false, err
+	}
+	err = tx.QueryRowContext(ctx, `SELECT epoch, seq FROM drains WHERE sale = ?1`, sale).Scan(&at.Epoch, &at.Seq)
+	return at, n == 1, err
 }
 
 var _ ledger.Ledger = (*Ledger)(nil)

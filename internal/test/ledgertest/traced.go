@@ -30,7 +30,14 @@ func traced(t *testing.T, open func() ledger.Ledger) {
 			t.Fatal(err)
 		}
 	}
-	if err := l.Archive(Soon(t), "t", "A", ledger.Position{Epoch: 1, Seq: 5}, "t@1"); err != nil {
+	at := ledger.Position{Epoch: 1, Seq: 5}
+	if err := l.Archive(Soon(t), "t", "A", ledger.Position{Epoch: 1, Seq: 4}, "t@1"); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := l.Position(Soon(t), "t"); now != at || err != nil {
+		t.Errorf("archived at an earlier position, the sale is at %+v, want %+v: %v", now, at, err)
+	}
+	if err := l.Archive(Soon(t), "t", "A", at, "t@1"); err != nil {
 		t.Fatal(err)
 	}
 	for hash, want := range map[string][2]int64{"ann": {1, 2}, "bob": {1, 1}, "123": {2, 3}, "anne": {1, 1}, "12": {}, "": {}} {
