@@ -167,6 +167,28 @@ func TestShopSoldBundles(t *testing.T) {
 	}
 }
 
+// A bundle that the file has no more, while the shop sells it, gives nothing of its hold back.
+func TestShopSoldABundleThatIsGone(t *testing.T) {
+	b := redistest.Start(t)
+	e := bundled(t, b)
+	l, _ := e.Catalogue().Sale("s")
+	a := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: []sale.Line{{SKU: "v12", Quantity: 1}}}
+	lines, _ := l.Sale.Resolve(a)
+	hold, no, err := e.Hold(stocktest.Soon(t), "r1", l, a, lines, stocktest.HoldOptions)
+	if err = errors.Join(err, noRefusal(no)); err != nil {
+		t.Fatal(err)
+	}
+	without := bundles()
+	without.Items = slices.DeleteFunc(without.Items, func(i sale.Item) bool { return i.SKU == "box" })
+	stocktest.Apply(t, e, without)
+	if state, err := e.ConfirmOrderEventually(stocktest.Soon(t), &hold, a, "asked_sold", edge.SoldUnits{"box": 1}); state != record.Confirmed || err != nil {
+		t.Fatal(state, err)
+	}
+	if c := stocktest.CellA(t, e.Store); c.Confirmed != 12 || c.Available != 88 {
+		t.Errorf("the shop sold a box, and the stock is %+v", c)
+	}
+}
+
 func noRefusal(no *sale.Refusal) error {
 	if no != nil {
 		return fmt.Errorf("refused: %+v", no)
