@@ -190,6 +190,10 @@ local function bound_by_ref(ref, shared, buyer)
   return nil
 end
 
+-- same_guard reports whether two guards may be of the same order: where both are made of a buyer and lines, these tell a
+-- bundle from its components
+local function same_guard(a, b) return a == b or a == '' or b == '' or is_key(a) or is_key(b) end
+
 -- bound_verdict finds the reservation to which a guard or else a ref belongs:
 -- { by, id, state, same, created, deadline, exp, changed, epoch }, by: key | ref | single;
 -- same: 1 when it was made for the same; by a ref also nothing of it has come back,
@@ -204,7 +208,7 @@ local function bound_verdict(guard, print, ref, shared, buyer, lines)
     id, r = bound_by_ref(ref, shared, buyer)
     if not id then return nil end
     by, same = 'ref', false
-    if r[BUYER] == buyer and r[RETURNED] == '' then same = same_lines(r[LINES], lines) end
+    if r[BUYER] == buyer and r[RETURNED] == '' then same = same_guard(r[GUARD], guard) and same_lines(r[LINES], lines) end
   end
   return { by, id, r[STATE] == 'held' and r[MODE] == 'queued' and 'waiting' or r[STATE], same and 1 or 0, r[CREATED], r[DEADLINE] - shard.lead, r[EXP], r[CHANGED] - shard.lead, shard.epoch }
 end

@@ -96,12 +96,12 @@ func (c *call) stockChanges(id string) ([]stockMovement, error) {
 		for i := len(page) - 1; i >= 0; i-- {
 			m := &page[i]
 			switch {
-			case m.Kind != "adjusted" || len(m.Lines) != 1:
+			case m.Kind != "adjusted" || len(m.Lines) != 1 || i == 0 && after > 0 || isOfReturn(page, i):
 			case id != "" && m.ID == undoPrefix+id:
 				back = m
 			case id != "" && m.ID == id && back != nil:
 				return []stockMovement{*m, *back}, nil
-			case id != "" && m.ID == id, id == "" && (i > 0 || after == 0) && isStockAdd(page, i):
+			case id != "" && m.ID == id, id == "" && !isOfReconcile(m):
 				return []stockMovement{*m}, nil
 			}
 		}
@@ -125,19 +125,17 @@ func (c *call) stockPage(epoch, after, limit int64) ([]stockMovement, error) {
 	return page.Movements, nil
 }
 
-// isStockAdd tells a 'stock add' from units that came back and are not sold again, which follow their return, and from
-// those that reconcile has taken out.
-func isStockAdd(page []stockMovement, i int) bool {
-	m := &page[i]
-	if strings.Contains(m.Cause, ", reconcile: order ") {
+// isOfReturn tells a 'stock add' from units that came back and are not sold again, which follow their return.
+func isOfReturn(page []stockMovement, i int) bool {
+	if i == 0 || page[i-1].Kind != "returned" {
 		return false
 	}
-	if i == 0 || page[i-1].Kind != "returned" {
-		return true
-	}
 	returned, _, _ := strings.Cut(page[i-1].Cause, " ")
-	return returned != m.ID
+	return returned == page[i].ID
 }
+
+// isOfReconcile tells units that reconcile has taken out.
+func isOfReconcile(m *stockMovement) bool { return strings.Contains(m.Cause, ", reconcile: order ") }
 
 // itemOf returns the item and the region of a cell.
 func (c *call) itemOf(cell string) (sku, region string, err error) {

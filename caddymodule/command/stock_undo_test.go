@@ -38,6 +38,7 @@ func TestStockUndo(t *testing.T) {
 	s.OK("reservation", "return", "r", "plain=1", "--id", "back", "--no-restock")
 	cell("plain", "", "149 147 0 0 2")
 
+	refused("the journal of double11 has no change of stock with the id back", "--id", "back")
 	if out := s.OK("stock", "undo", "double11"); !strings.Contains(out, "two in beijing has 40 units after +5 (id undo-second)") {
 		t.Error(out)
 	}

@@ -334,8 +334,7 @@ func singleKey(p *purchase) string {
 		b.WriteString(key)
 		return b.String()
 	}
-	lines, _ := p.listing.Sale.Ordered(p.attempt, p.lines)
-	for _, l := range lines {
+	for _, l := range p.listing.Sale.OrderLines(p.attempt, p.lines) {
 		b.WriteByte(0)
 		b.WriteString(l.Cell())
 		b.WriteByte(0)

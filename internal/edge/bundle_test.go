@@ -167,6 +167,67 @@ func TestShopSoldBundles(t *testing.T) {
 	}
 }
 
+// A bundle that the file has no more, while the shop sells it, gives nothing of its hold back.
+func TestShopSoldABundleThatIsGone(t *testing.T) {
+	b := redistest.Start(t)
+	e := bundled(t, b)
+	l, _ := e.Catalogue().Sale("s")
+	a := &sale.Attempt{Sale: "s", Buyer: "Ann", Lines: []sale.Line{{SKU: "v12", Quantity: 1}}}
+	lines, _ := l.Sale.Resolve(a)
+	hold, no, err := e.Hold(stocktest.Soon(t), "r1", l, a, lines, stocktest.HoldOptions)
+	if err = errors.Join(err, noRefusal(no)); err != nil {
+		t.Fatal(err)
+	}
+	without := bundles()
+	without.Items = slices.DeleteFunc(without.Items, func(i sale.Item) bool { return i.SKU == "box" })
+	stocktest.Apply(t, e, without)
+	if state, err := e.ConfirmOrderEventually(stocktest.Soon(t), &hold, a, "asked_sold", edge.SoldUnits{"box": 1}); state != record.Confirmed || err != nil {
+		t.Fatal(state, err)
+	}
+	if c := stocktest.CellA(t, e.Store); c.Confirmed != 12 || c.Available != 88 {
+		t.Errorf("the shop sold a box, and the stock is %+v", c)
+	}
+}
+
+// A bundle in another region is another order, and so are the components of a bundle under the ref of its order.
+func TestOrdersOfBundlesDiffer(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		e := bundled(t, b)
+		l, _ := e.Catalogue().Sale("s")
+		hold := func(id, region, ref string, line sale.Line) error {
+			a := &sale.Attempt{Sale: "s", Buyer: "Ann", Region: region, Ref: ref, Lines: []sale.Line{line}}
+			lines, no := l.Sale.Resolve(a)
+			if no != nil {
+				t.Fatal(no)
+			}
+			_, no, err := e.Hold(stocktest.Soon(t), id, l, a, lines, stocktest.HoldOptions)
+			return errors.Join(err, noRefusal(no))
+		}
+		pair, box := sale.Line{SKU: "pair", Quantity: 1}, sale.Line{SKU: "box", Quantity: 1}
+		if err := errors.Join(hold("r1", "north", "", pair), hold("r2", "south", "", pair)); err != nil {
+			t.Error(err)
+		}
+		if b, ok := errors.AsType[*reservation.AlreadyBound](hold("r3", "north", "", pair)); !ok || b.ID != "r1" {
+			t.Errorf("the same again: %+v", b)
+		}
+		if err := hold("r4", "", "cart", box); err != nil {
+			t.Fatal(err)
+		}
+		if b, ok := errors.AsType[*reservation.AlreadyBound](hold("r5", "", "cart", sale.Line{SKU: "a", Quantity: 12})); !ok || b.ID != "r4" || b.Same {
+			t.Errorf("twelve units under the ref of a box: %+v", b)
+		}
+		if state, err := e.Store.Confirm(stocktest.Soon(t), "s", "r4", reservation.SourceAnswer, ""); state != record.Confirmed {
+			t.Fatal(state, err)
+		}
+		if b, ok := errors.AsType[*reservation.AlreadyBound](hold("r6", "", "cart", box)); !ok || b.ID != "r4" || !b.Same {
+			t.Errorf("the box again: %+v", b)
+		}
+		if b, ok := errors.AsType[*reservation.AlreadyBound](hold("r7", "", "cart", sale.Line{SKU: "a", Quantity: 12})); !ok || b.ID != "r4" || b.Same {
+			t.Errorf("twelve units under the ref of a box that is sold: %+v", b)
+		}
+	})
+}
+
 func noRefusal(no *sale.Refusal) error {
 	if no != nil {
 		return fmt.Errorf("refused: %+v", no)

@@ -104,6 +104,11 @@ func (e *Edge) ConfirmOrderEventually(ctx context.Context, hold *reservation.Hol
 			zap.String("sale", hold.Sale), zap.String("reservation", hold.ID))
 		return e.settled(ctx, o)
 	}
+	if gone := slices.IndexFunc(a.Lines, func(line sale.Line) bool { _, ok := l.Sale.Item(line.SKU); return !ok }); gone >= 0 {
+		e.log.Error("what the shop sold is not compared with what was reserved, because the sale does not list an item of the order any more: check the order",
+			zap.String("sale", hold.Sale), zap.String("reservation", hold.ID), zap.String("item", a.Lines[gone].SKU))
+		return e.settled(ctx, o)
+	}
 	lines, unknown := soldLines(l.Sale, hold, a.Region, units)
 	for _, name := range unknown {
 		if len(e.Catalogue().Listing(name)) > 0 {

@@ -17,8 +17,7 @@ import (
 
 // bindingOf is reservation.BindingOf of the lines as they were ordered: a bundle is not the same as its components.
 func bindingOf(secret *identity.Secret, l *Listing, a *sale.Attempt, lines []sale.Line, ttl time.Duration) reservation.Binding {
-	ordered, _ := l.Sale.Ordered(a, lines)
-	return reservation.BindingOf(secret, a, ordered, ttl)
+	return reservation.BindingOf(secret, a, l.Sale.OrderLines(a, lines), ttl)
 }
 
 // Lookup returns the reservation to which the attempt's key or ref belongs; nil: there is

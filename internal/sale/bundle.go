@@ -92,6 +92,16 @@ func (s *Sale) Ordered(a *Attempt, held []Line) (lines []Line, bundles []token.B
 	return lines, bundles
 }
 
+// OrderLines returns lines that no other order has: what Ordered returns, with the components of its bundles at the end,
+// which tell their regions.
+func (s *Sale) OrderLines(a *Attempt, held []Line) []Line {
+	lines, bundles := s.Ordered(a, held)
+	for i := range bundles {
+		lines = append(lines, bundles[i].Components...)
+	}
+	return lines
+}
+
 // sameLines reports whether two lists have the same units, whatever their order. No two lines of a list are
 // of one cell.
 func sameLines(a, b []Line) bool {

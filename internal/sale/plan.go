@@ -194,11 +194,19 @@ func (p *planner) compareItems() {
 		if _, ok := p.next.bySKU(was.SKU); ok {
 			continue
 		}
-		p.note("item %s: removed, with %s", was.SKU, was.loaded())
+		p.note("item %s: removed, with %s%s", was.SKU, was.loaded(), p.unknownOrders(was))
 		was.load(func(cell string, units int64) {
 			p.deltas = append(p.deltas, CellDelta{Cell: cell, Delta: -units, Removed: true})
 		})
 	}
+}
+
+// unknownOrders says what is not known any more of the orders of a bundle that is removed.
+func (p *planner) unknownOrders(was *Item) string {
+	if !was.IsBundle() || !p.counts() {
+		return ""
+	}
+	return "; returns cannot name it any more, and to reconcile its orders seem to have no units of its components: leave it in the file while it has orders"
 }
 
 func (p *planner) addItem(item *Item) {

@@ -136,6 +136,26 @@ func TestFollowsBundles(t *testing.T) {
 	}
 }
 
+// Without {region}, the regions of a bundle make no more together than its component without regions does.
+func TestFollowsBundlesOfRegions(t *testing.T) {
+	s, own := ledgertest.NewSeller(t, redistest.Start(t), 20), redistest.Start(t)
+	shop := third(t, own)
+	current, err := s.Store.Load(t.Context(), "s")
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := *current.Sale
+	file.Items = append(slices.Clone(file.Items), sale.Item{SKU: "b", Regions: map[string]int64{"n": 6, "s": 9}},
+		sale.Item{SKU: "pair", Components: []sale.Component{{SKU: "a", Units: 2}, {SKU: "b", Units: 1}}})
+	if _, err := s.Store.Apply(t.Context(), &file, reservation.ApplyOptions{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	start(t, s.Store.Journal(), s, own.Addr())
+	ledgertest.Eventually(t, "the shop's Redis has what can be sold", func() bool {
+		return shop.Get(ledgertest.Soon(t), "store_pair").Val() == "10" && shop.HGet(ledgertest.Soon(t), "goods_pair", "total").Val() == "10"
+	})
+}
+
 // The keys may lie on the nodes of a cluster.
 func TestFollowsInACluster(t *testing.T) {
 	s, nodes := ledgertest.NewSeller(t, redistest.Start(t), 1000), redistest.Cluster(t, 2)

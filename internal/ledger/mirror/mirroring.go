@@ -166,13 +166,13 @@ func (m *mirroring) numbers(stock *reservation.SaleStock) map[redisNumber]int64 
 			out[redisNumber{key.Fill("sku", c.SKU).Fill("region", c.Region).Fill("sale", m.sale).Text(), t.Field}] += number(c, t.Value)
 		}
 	}
-	for i := range stock.Bundles {
-		b := &stock.Bundles[i]
-		c := &record.Cell{SKU: b.SKU, Region: b.Region, Stock: b.Stock, Available: b.Available}
-		for j, key := range m.keys {
-			if t := &m.options.Targets[j]; t.Value != "confirmed" { // which units were sold in a bundle is not known
-				out[redisNumber{key.Fill("sku", c.SKU).Fill("region", c.Region).Fill("sale", m.sale).Text(), t.Field}] += number(c, t.Value)
-			}
+	for j, key := range m.keys {
+		t := &m.options.Targets[j]
+		if t.Value == "confirmed" { // which units were sold in a bundle is not known
+			continue
+		}
+		for _, c := range bundlesOf(stock, key.Has("region")) {
+			out[redisNumber{key.Fill("sku", c.SKU).Fill("region", c.Region).Fill("sale", m.sale).Text(), t.Field}] += number(&c, t.Value)
 		}
 	}
 	return out

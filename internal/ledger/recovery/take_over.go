@@ -81,13 +81,14 @@ func (r *run) cannotTakeOver(name, why, what string) {
 	})
 }
 
-// cellOf returns the only cell of an item; without a name the cell of the only item. It is empty if there are several.
+// cellOf returns the only cell of an item; without a name the cell of the only item, unless the sale has
+// bundles. It is empty if there are several.
 func (r *run) cellOf(sku string) (cell string, listed bool) {
 	if sku != "" {
 		cell, listed = r.cells[sku]
 		return cell, listed
 	}
-	if len(r.skus) != 1 {
+	if len(r.skus) != 1 || r.bundles {
 		return "", false
 	}
 	for cell = range r.skus {

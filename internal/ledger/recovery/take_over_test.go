@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stockgate/stockgate/internal/ledger/recovery"
 	"github.com/stockgate/stockgate/internal/sale"
@@ -104,6 +105,31 @@ func TestTakeOver(t *testing.T) {
 		t.Errorf("of the units that were added is left %d", after)
 	}
 	m.agrees(nil)
+}
+
+// Units of unnamed items may be bundles: nothing says how many units of which item they are.
+func TestTakeOverOfUnnamedBundles(t *testing.T) {
+	m := newMarket(t, redistest.Start(t))
+	ctx := ledgertest.Soon(t)
+	now := time.Now().Truncate(time.Second)
+	file := &sale.Sale{
+		ID: "s", StartsAt: now.Add(-time.Hour), EndsAt: now.Add(24 * time.Hour), Timezone: "UTC",
+		Items: []sale.Item{{SKU: "a", Stock: 1000}, {SKU: "six", Components: []sale.Component{{SKU: "a", Units: 6}}}},
+	}
+	if _, err := m.Apply(ctx, file, reservation.ApplyOptions{By: "test"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.SetStatus(ctx, "s", sale.Paused, "ann"); err != nil {
+		t.Fatal(err)
+	}
+	for sku, want := range map[string]string{"": "of which item its units are", "six": "6 units of a"} {
+		shop := sold(map[string]map[string]int64{"past": {sku: 1}})
+		shop.TakeOver = true
+		report, err := recovery.Reconcile(ctx, m.Store, nil, "s", recovery.Options{By: "ann", Shop: shop})
+		if err != nil || report.Found != 1 || !strings.Contains(report.Differences[0].Text, want) {
+			t.Errorf("%q: %v %s", sku, err, texts(report))
+		}
+	}
 }
 
 // The shop's list has purchases that were moved in too, by names that no reservation has: their units are not taken out again.

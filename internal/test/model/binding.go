@@ -13,9 +13,14 @@ func (s *Shard) bound(guard, print, ref string, shared bool, buyer string, lines
 	}
 	if id := s.ordered(ref, shared, buyer); id != "" {
 		r := s.Records[id]
-		return s.belongs("ref", id, r.Buyer == buyer && sameUnits(r.Lines, lines) && len(r.Returned) == 0)
+		return s.belongs("ref", id, r.Buyer == buyer && sameGuard(r.Guard, guard) && sameUnits(r.Lines, lines) && len(r.Returned) == 0)
 	}
 	return nil
+}
+
+// sameGuard reports whether two guards may be of the same order: two that are made of lines tell it.
+func sameGuard(a, b string) bool {
+	return a == b || a == "" || b == "" || keyOnly(a) != "" || keyOnly(b) != ""
 }
 
 func (s *Shard) belongs(by, id string, same bool) Reply {
