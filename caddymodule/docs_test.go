@@ -169,6 +169,7 @@ var blocks = map[string]string{
 	"## The shop's API":     "a.example {\nstockgate_api {\n%s\n}\n}\n",
 	"## Payment webhooks":   "a.example {\nstockgate_resolve {\n%s\n}\n}\n",
 	"### signed":            "a.example {\nstockgate_resolve {\nverify signed {\n%s\n}\n}\n}\n",
+	"### paypal":            "a.example {\nstockgate_resolve {\nverify paypal A {\n%s\n}\n}\n}\n",
 	"### ask":               "a.example {\nstockgate_resolve {\nask https://a.example/{id} {\n%s\n}\n}\n}\n",
 	"### Events":            "a.example {\nstockgate_resolve {\n@paid {\n%s\n}\n}\n}\n",
 }

@@ -2,6 +2,7 @@ package resolve
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"errors"
 	"fmt"
 	"io"
@@ -34,6 +35,9 @@ func (h *Resolve) accept(w http.ResponseWriter, r *http.Request, client string) 
 		}
 	}
 	m := &webhook.Delivery{Header: r.Header, URI: sentURI(r)}
+	if h.certificates != nil {
+		m.Certificate = func(url string) (*rsa.PublicKey, error) { return h.certificates.of(r.Context(), url, client) }
+	}
 	no := h.look(w, r, m, now)
 	if no == nil {
 		if full := h.reading.begin(client); full != nil {
@@ -42,7 +46,7 @@ func (h *Resolve) accept(w http.ResponseWriter, r *http.Request, client string) 
 		}
 		no = h.readBody(w, r, m, now, client)
 	}
-	if no != nil && no.counts != meter.WebhookLimited {
+	if no != nil && no.blamesClient() {
 		_ = h.bad.Take(now, client)
 	}
 	return m, no
@@ -124,6 +128,9 @@ func put(r *http.Request, body []byte) {
 }
 
 func notAccepted(err error) *refusal {
+	if no, ok := errors.AsType[*refusal](err); ok {
+		return no // there is no certificate
+	}
 	no := &refusal{status: http.StatusUnauthorized, counts: meter.WebhookUnauthorized, text: err.Error()}
 	if f, ok := errors.AsType[*webhook.Fault](err); ok && f.Status == http.StatusBadRequest {
 		no.status, no.counts = f.Status, meter.WebhookUnreadable

@@ -86,28 +86,29 @@ func (a *AskProvider) compile(log *zap.Logger) (*asker, error) {
 	if bearer = strings.TrimSpace(bearer); strings.ContainsFunc(bearer, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
 		return nil, errors.New("bearer has a space or a control character in it: it is the key alone, without `Bearer`")
 	}
-	client := shopurl.NewClient(askAtOnce, maxAnswer)
-	if err := trust(client, a.CA); err != nil {
+	roots, err := readRoots(a.CA)
+	if err != nil {
 		return nil, err
 	}
+	client := shopurl.NewClient(askAtOnce, maxAnswer)
+	client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: roots}
 	return &asker{u, id, bearer, timeout, client, newAskLimits(), log}, nil
 }
 
-// trust makes a client trust the certificates of a file alone.
-func trust(client *http.Client, file string) error {
+// readRoots reads the certificates of a file that are trusted in place of the system's; nil: there is none.
+func readRoots(file string) (*x509.CertPool, error) {
 	if file == "" {
-		return nil
+		return nil, nil
 	}
 	pem, err := os.ReadFile(file)
 	if err != nil {
-		return fmt.Errorf("ca: %w", err)
+		return nil, fmt.Errorf("ca: %w", err)
 	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(pem) {
-		return fmt.Errorf("ca: %s has no certificate in PEM", file)
+		return nil, fmt.Errorf("ca: %s has no certificate in PEM", file)
 	}
-	client.Transport.(*http.Transport).TLSClientConfig = &tls.Config{RootCAs: roots}
-	return nil
+	return roots, nil
 }
 
 // about returns the provider's answer about the payment that a webhook names.

@@ -35,6 +35,9 @@ func ReadDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) 
 //
 //	stockgate_resolve [<matcher>] {
 //		verify stripe|standard|paddle <secret> [<tolerance>]
+//		verify paypal|paypal_sandbox <webhook_id> [<tolerance>] {
+//			ca <file>
+//		}
 //		verify adyen|gocardless|razorpay|woocommerce|xendit <secret>
 //		verify square <secret> <url>
 //		verify hmac   <header> sha256|sha512 <secret>

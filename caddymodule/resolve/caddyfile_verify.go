@@ -10,7 +10,7 @@ import (
 	"github.com/stockgate/stockgate/filters/webhook"
 )
 
-const verifyUsage = "verify stripe|standard|paddle <secret> [<tolerance>] | adyen|gocardless|razorpay|woocommerce|xendit <secret> | square <secret> <url> | " +
+const verifyUsage = "verify stripe|standard|paddle <secret> [<tolerance>] | paypal|paypal_sandbox <webhook_id> [<tolerance>] | adyen|gocardless|razorpay|woocommerce|xendit <secret> | square <secret> <url> | " +
 	"hmac <header> sha256|sha512 <secret> | token <header> <secret> | signed { … }"
 
 func (h *Resolve) readVerify(d *caddyfile.Dispenser, usage string) (err error) {
@@ -37,6 +37,11 @@ func (h *Resolve) readVerify(d *caddyfile.Dispenser, usage string) (err error) {
 	default:
 		return d.Errf("verify %s: write `%s`", v.Scheme, usageOf(v.Scheme, usage))
 	}
+	if err == nil && preset != nil && preset.Issuer != nil {
+		err = directive.ReadBlock(d, map[string]directive.Option{
+			"ca": {Usage: "ca <file>", Read: directive.Text(&v.CA)},
+		})
+	}
 	h.Verify = append(h.Verify, v)
 	return err
 }
@@ -53,6 +58,8 @@ func usageOf(scheme, all string) string {
 		return "verify signed { … }"
 	case preset == nil:
 		return all
+	case preset.Issuer != nil:
+		return "verify " + scheme + " <webhook_id> [<tolerance>]"
 	case preset.URL:
 		return "verify " + scheme + " <secret> <url>"
 	case preset.Timed:
@@ -137,7 +144,10 @@ func (v *Signature) readTime(d *caddyfile.Dispenser, usage string) error {
 	return d.Errf("time: write `%s`", usage)
 }
 
-// isSecret reports whether the key must not be seen: a public key may be.
+// isSecret reports whether the key must not be seen: a public key and the id of a webhook may be.
 func (v *Signature) isSecret() bool {
+	if preset := webhook.Presets[v.Scheme]; preset != nil && preset.Issuer != nil {
+		return false
+	}
 	return v.Signed == nil || strings.HasPrefix(v.Signed.Algorithm, "hmac-") || v.Signed.Algorithm == "token"
 }

@@ -18,6 +18,14 @@ type refusal struct {
 	retryAfter int // seconds; 0: none
 }
 
+// blamesClient reports whether the client sent what is not accepted.
+func (no *refusal) blamesClient() bool {
+	return no.counts != meter.WebhookLimited && no.status < http.StatusInternalServerError
+}
+
+// Error makes a refusal pass through a verifier.
+func (no *refusal) Error() string { return no.text }
+
 func unavailable(counts meter.WebhookResult, text string) *refusal {
 	return &refusal{status: http.StatusServiceUnavailable, counts: counts, text: text, retryAfter: retryAfter}
 }

@@ -75,15 +75,17 @@ type Resolve struct {
 	app       *app.App
 	log       *zap.Logger
 	verifiers []webhook.Verifier
-	preset    *webhook.Preset    // of the provider; the zero value where it has none
-	asker     *asker             // nil: the webhook itself is read
-	batch     *webhook.EventList // where the body has several events; nil: it is one
-	refs      outcome.Paths
-	rules     *outcome.Rules
-	bad       *filters.RateTable // clients whose webhooks were not accepted
-	pings     *filters.RateTable // clients that send pings; nil: the provider sends none
-	inFlight  *filters.Slots
-	reading   bodyCounter
+	preset    *webhook.Preset // of the provider; the zero value where it has none
+	asker     *asker          // nil: the webhook itself is read
+	// certificates are those with whose keys the provider signs; nil: both sides know a secret.
+	certificates *certificates
+	batch        *webhook.EventList // where the body has several events; nil: it is one
+	refs         outcome.Paths
+	rules        *outcome.Rules
+	bad          *filters.RateTable // clients whose webhooks were not accepted
+	pings        *filters.RateTable // clients that send pings; nil: the provider sends none
+	inFlight     *filters.Slots
+	reading      bodyCounter
 }
 
 // CaddyModule returns the Caddy module information.
@@ -114,6 +116,9 @@ func (h *Resolve) provision(ctx caddy.Context) (err error) {
 		return fmt.Errorf("forward_timeout is %v: it must be at most half of hold_for", wait)
 	}
 	if h.verifiers, err = h.readSignatures(); err != nil {
+		return err
+	}
+	if err = h.readIssuer(); err != nil {
 		return err
 	}
 	if err = h.readAsker(); err != nil {

@@ -16,17 +16,21 @@ import (
 
 // Signature is how a provider signs its webhooks, and with which secret.
 type Signature struct {
-	// Scheme is a provider: stripe, adyen, square, paddle, razorpay, gocardless, woocommerce, xendit
-	// or standard (Standard Webhooks); or hmac, token or signed. Required.
+	// Scheme is a provider: stripe, adyen, square, paddle, paypal, paypal_sandbox, razorpay,
+	// gocardless, woocommerce, xendit or standard (Standard Webhooks); or hmac, token or signed. Required.
 	Scheme string `json:"scheme"`
 	// Key is the secret, as a placeholder such as {env.STRIPE_WEBHOOK_SECRET} or
-	// {file./etc/stockgate/secret}; with signed it may be the provider's public key in PEM. Required.
+	// {file./etc/stockgate/secret}; with signed it may be the provider's public key in PEM, and with paypal it is the
+	// id of the webhook. Required.
 	Key string `json:"key"`
 	// Tolerance is how far the signed time may be from now, with stripe, standard, paddle and
-	// signed: 1s to 1h. Default: 5m.
+	// signed: 1s to 1h; with paypal: 1s to 96h. Default: 5m; with paypal 73h.
 	Tolerance caddy.Duration `json:"tolerance,omitempty"`
 	// URL is the URL of the endpoint as it is written at the provider, with square.
 	URL string `json:"url,omitempty"`
+	// CA is a PEM file with the certificates that are trusted in place of the system's, with paypal:
+	// for the connection, and for the certificate that is fetched.
+	CA string `json:"ca,omitempty"`
 	// Header has the signature with hmac, and the secret itself with token.
 	Header string `json:"header,omitempty"`
 	// Algorithm is sha256 or sha512, with hmac.
@@ -59,6 +63,25 @@ func (h *Resolve) readSignatures() ([]webhook.Verifier, error) {
 	return verifiers, nil
 }
 
+// readIssuer compiles how the certificates are fetched with whose keys the provider signs.
+func (h *Resolve) readIssuer() error {
+	if h.preset.Issuer == nil {
+		return nil
+	}
+	ca := h.Verify[0].CA
+	for _, v := range h.Verify {
+		if v.CA != ca {
+			return fmt.Errorf("verify %s has two ca: write the same in each", v.Scheme)
+		}
+	}
+	f, err := newFetcher(*h.preset.Issuer, ca, h.log)
+	if err != nil {
+		return fmt.Errorf("verify %s: %w", h.Verify[0].Scheme, err)
+	}
+	h.certificates = newCertificates(f.fetch)
+	return nil
+}
+
 // verifier fills in the placeholders. No error repeats a secret.
 func (v *Signature) verifier() (webhook.Verifier, error) {
 	key, err := directive.FillSecret(v.Key)
@@ -72,6 +95,8 @@ func (v *Signature) verifier() (webhook.Verifier, error) {
 	}
 	preset, tolerance := webhook.Presets[v.Scheme], time.Duration(v.Tolerance)
 	switch {
+	case v.CA != "" && (preset == nil || preset.Issuer == nil):
+		return nil, errors.New("a ca is for providers whose certificates are fetched, such as paypal")
 	case (v.Algorithm != "") != (v.Scheme == "hmac") || v.Header != "" && v.Scheme != "hmac" && v.Scheme != "token":
 		return nil, errors.New("an algorithm is for hmac, and a header for hmac and token")
 	case (v.Signed != nil) != (v.Scheme == "signed"):

@@ -896,7 +896,7 @@ func TestWebhookConfigurations(t *testing.T) {
 	}
 	for more, says := range map[string]string{
 		"hold_for 10s": "it must be 1m0s to 24h0m0s", "forward_timeout 2h": "at most half of hold_for", "hold_for 25h": "it must be 1m0s to 24h0m0s",
-		"retry 5": "unrecognized subdirective", "ref {json.x}": "given twice", "verify paypal x": "write `verify stripe",
+		"retry 5": "unrecognized subdirective", "ref {json.x}": "given twice", "verify klarna x": "write `verify stripe",
 	} {
 		if err := h.LoadCaddyfile(stripeSite(h.shop.Addr(), more)); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, want %s", more, err, says)

@@ -45,8 +45,11 @@ func inTime(text, unit string, tolerance time.Duration, now time.Time) error {
 	if err != nil || n < 0 || n > 1<<50 || text != strconv.FormatInt(n, 10) {
 		return unreadable("the signature's timestamp is no time in %s", u.name)
 	}
-	age := now.Sub(u.time(n)).Round(time.Second)
-	switch {
+	return near(u.time(n), tolerance, now)
+}
+
+func near(at time.Time, tolerance time.Duration, now time.Time) error {
+	switch age := now.Sub(at).Round(time.Second); {
 	case age > tolerance:
 		return refused("the signature's timestamp is %v old, and %v are allowed: the request was delayed or is a replay, or this server's clock is ahead", age, tolerance)
 	case age < -tolerance:

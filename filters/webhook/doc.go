@@ -19,6 +19,9 @@
 // base64, is HMAC-SHA256 of eight of its fields joined by colons, with a key in hex,
 // https://docs.adyen.com/development-resources/webhooks/secure-webhooks/verify-hmac-signatures
 //
+// PayPal signs "<id>|<time>|<id of the webhook>|<CRC-32 of the body>" with RSA and SHA-256, and names the
+// certificate by its URL. This package fetches nothing: a [Delivery] has the function that does.
+//
 // A time that is signed must be within a tolerance of now, before or after it. A notification of
 // a scheme without one can be sent again by anyone who has seen it.
 package webhook

@@ -23,6 +23,9 @@ type Preset struct {
 	// Ping reports whether an unsigned message is the one by which the provider tries whether the
 	// endpoint is there, which settles nothing; nil: there is none.
 	Ping func(m *Delivery) bool
+	// Issuer has the certificates with whose keys the provider signs, so that the key of the preset is the
+	// webhook's id and no secret; nil: both sides know a secret.
+	Issuer *Issuer
 
 	verifier func(key, url string, tolerance time.Duration) (Verifier, error)
 }
@@ -48,12 +51,18 @@ var Presets = map[string]*Preset{
 			Over: "{field.ts}:{body}", Signature: "{field.h1}", Encoding: "hex", Time: "{field.ts}", Tolerance: t,
 		})
 	}},
-	"square":      {URL: true, verifier: square},
-	"razorpay":    {verifier: ofBodyIn("X-Razorpay-Signature", "hex")},
-	"gocardless":  {verifier: ofBodyIn("Webhook-Signature", "hex"), Events: &EventList{Path: "events"}},
-	"woocommerce": {verifier: ofBodyIn("X-Wc-Webhook-Signature", "base64"), Ping: isWooCommercePing},
-	"xendit":      {verifier: func(key, _ string, _ time.Duration) (Verifier, error) { return Token("X-Callback-Token", key) }},
-	"adyen":       {verifier: func(key, _ string, _ time.Duration) (Verifier, error) { return Adyen(key) }, Events: &AdyenEvents, Fields: AdyenSigned},
+	"square":         {URL: true, verifier: square},
+	"razorpay":       {verifier: ofBodyIn("X-Razorpay-Signature", "hex")},
+	"gocardless":     {verifier: ofBodyIn("Webhook-Signature", "hex"), Events: &EventList{Path: "events"}},
+	"woocommerce":    {verifier: ofBodyIn("X-Wc-Webhook-Signature", "base64"), Ping: isWooCommercePing},
+	"xendit":         {verifier: func(key, _ string, _ time.Duration) (Verifier, error) { return Token("X-Callback-Token", key) }},
+	"paypal":         ofPayPal(&PayPalLive),
+	"paypal_sandbox": ofPayPal(&PayPalSandbox),
+	"adyen":          {verifier: func(key, _ string, _ time.Duration) (Verifier, error) { return Adyen(key) }, Events: &AdyenEvents, Fields: AdyenSigned},
+}
+
+func ofPayPal(issuer *Issuer) *Preset {
+	return &Preset{Timed: true, Issuer: issuer, verifier: func(id, _ string, t time.Duration) (Verifier, error) { return PayPal(*issuer, id, t) }}
 }
 
 // ofBodyIn is the preset of a provider whose header has the HMAC-SHA256 of the body.

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"crypto/rsa"
 	"fmt"
 	"net/http"
 	"time"
@@ -32,6 +33,9 @@ type Delivery struct {
 	URI string
 	// Body is nil until it is read.
 	Body []byte
+	// Certificate returns the key of a certificate of the preset's Issuer, by its URL, which the
+	// verifier has checked. Verify passes its error on. Needed where the preset has an Issuer.
+	Certificate func(url string) (*rsa.PublicKey, error)
 }
 
 // Verifier verifies the webhooks of one secret. It is safe for concurrent use.
@@ -39,7 +43,7 @@ type Verifier interface {
 	// Look checks what the head alone tells, before the body is read: whether there is a
 	// signature, and whether its time is within the tolerance. The error is a *Fault.
 	Look(m *Delivery, now time.Time) error
-	// Verify checks all of the request. The error is a *Fault.
+	// Verify checks all of the request. The error is a *Fault, or the error of Certificate.
 	Verify(m *Delivery, now time.Time) error
 }
 

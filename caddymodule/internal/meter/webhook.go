@@ -17,7 +17,7 @@ const (
 	WebhookRefundNeeded   // the units are sold to others
 	WebhookShopFailed     // the shop did not take it
 	WebhookRedisFailed    // Redis did not answer
-	WebhookProviderFailed // the provider was asked and did not answer
+	WebhookProviderFailed // the provider was asked and did not answer, or its certificate was not to be had
 	WebhookBusy           // too many at a time
 	WebhookUnreadable     // it is not of the scheme
 	WebhookUnauthorized   // the signature or its time is wrong
