@@ -25,7 +25,7 @@ taken first; a second one, and one that the shop refused, make the result better
 
 Each line of the Caddyfile has the recorded request above it on which it rests. What no
 recording shows is a question in questions.md, with the line that the answer changes.
-Passwords, tokens, cookies and what is about persons are never written.
+It never writes passwords, tokens, cookies or personal data.
 
 Before it writes, it checks the configuration: every recorded request is played to it, in
 this process, with an embedded Redis, before a shop that answers as it was recorded. The

@@ -7,7 +7,7 @@ import (
 	"unicode"
 )
 
-// secrets are the values that must not be written: credentials, and what is about persons.
+// secrets are the values that must not be written: credentials and personal data.
 type secrets map[string]bool
 
 // shortestSession is the length from which the value of any cookie counts as a credential. A shorter one may be

@@ -32,29 +32,50 @@ func (s *Sale) Advice(now time.Time) []string {
 }
 
 // adviceOnLimits names items that no limit lets anyone buy, and bundles that a limit counts in a way that
-// its author may not mean.
+// its author may not mean: of each limit the first, and how many others there are.
 func (s *Sale) adviceOnLimits() (all []string) {
-	for i := range s.Items {
-		for j := range s.Limits {
-			if text := adviceOnLimit(&s.Items[i], &s.Limits[j]); text != "" {
-				all = append(all, text)
+	for j := range s.Limits {
+		l := &s.Limits[j]
+		if l.Count != "units" || l.Shadow {
+			continue
+		}
+		var unbuyable, several adviceOn
+		for i := range s.Items {
+			item := &s.Items[i]
+			one := item.counts(l)
+			least, _ := item.Bounds()
+			switch {
+			case one*least > l.Max:
+				unbuyable.add("the item %s cannot be bought: an order of it counts at least %d units, and the limit of %s is %d", item.SKU, one*least, l.String(), l.Max)
+			case l.SKU == "" && one > 1:
+				several.add("the limit of %s counts one %s as the %d units of its components; to count bundles, narrow a limit with sku: %s", l.String(), item.SKU, one, item.SKU)
 			}
 		}
+		all = append(append(all, unbuyable.text()...), several.text()...)
 	}
 	return all
 }
 
-func adviceOnLimit(item *Item, l *Limit) string {
-	one := item.counts(l)
-	least, _ := item.Bounds()
-	switch {
-	case l.Count != "units" || l.Shadow:
-	case one*least > l.Max:
-		return fmt.Sprintf("the item %s cannot be bought: an order of it counts at least %d units, and the limit of %s is %d", item.SKU, one*least, l.String(), l.Max)
-	case l.SKU == "" && one > 1:
-		return fmt.Sprintf("the limit of %s counts one %s as the %d units of its components; to count bundles, narrow a limit with sku: %s", l.String(), item.SKU, one, item.SKU)
+// adviceOn is one sentence about the first of several items.
+type adviceOn struct {
+	first string
+	items int
+}
+
+func (a *adviceOn) add(format string, args ...any) {
+	if a.items++; a.items == 1 {
+		a.first = fmt.Sprintf(format, args...)
 	}
-	return ""
+}
+
+func (a *adviceOn) text() []string {
+	switch a.items {
+	case 0:
+		return nil
+	case 1:
+		return []string{a.first}
+	}
+	return []string{fmt.Sprintf("%s (and so with %d more)", a.first, a.items-1)}
 }
 
 // counts says how many units of a limit one of the item counts.

@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 	"time"
-
-	"github.com/stockgate/stockgate/internal/sale/skus"
 )
 
 // Schema is the JSON Schema of a sale's file, for editors. It knows fields, types and bounds;
@@ -143,14 +141,8 @@ func (d *document) build() *Sale {
 	if s.LongestHold() == DefaultMaxHold {
 		s.MaxHold = 0
 	}
-	names := 0
-	for _, e := range d.items.val {
-		names += 1 + len(e.ids.val)
-	}
-	s.index = &index{first: &s.Items[0], places: skus.New(names), items: len(s.Items)}
 	for i, e := range d.items.val {
 		item := Item{SKU: e.sku.val, Stock: e.stock.val, Min: e.min.val, Max: e.max.val, Components: e.buildComponents()}
-		s.index.bundles = s.index.bundles || item.IsBundle()
 		item.Min, item.Max = item.Bounds()
 		for _, id := range e.ids.val {
 			item.IDs = append(item.IDs, id.val)
@@ -162,10 +154,8 @@ func (d *document) build() *Sale {
 			}
 		}
 		s.Items[i] = item
-		for name := range item.Names {
-			s.index.places.Add(name, uint32(i))
-		}
 	}
+	s.index = newIndex(s.Items)
 	for _, e := range d.limits.val {
 		s.Limits = append(s.Limits, e.build())
 	}

@@ -19,6 +19,32 @@ type index struct {
 	limits  limitIndex
 }
 
+func newIndex(items []Item) *index {
+	names := 0
+	for i := range items {
+		names += 1 + len(items[i].IDs)
+	}
+	x := &index{first: &items[0], places: skus.New(names), items: len(items)}
+	for i := range items {
+		x.bundles = x.bundles || items[i].IsBundle()
+		for name := range items[i].Names {
+			x.places.Add(name, uint32(i))
+		}
+	}
+	return x
+}
+
+// indexed returns a sale that finds its items fast: the same one, or a copy of one that has no index. It has
+// at least one item.
+func (s *Sale) indexed() *Sale {
+	if s.index != nil && s.index.items == len(s.Items) {
+		return s
+	}
+	copied := *s
+	copied.index = newIndex(s.Items)
+	return &copied
+}
+
 // Item finds an item by its SKU or one of its ids; false: the sale does not list it.
 func (s *Sale) Item(name string) (*Item, bool) {
 	if i, ok := s.Place(name); ok {
