@@ -47,3 +47,4 @@ end
 if refusal then return out end
 if asked.sold then asked.confirm, asked['return'] = true, true end -- which it needs
 if asked.probed then asked.probe, asked.confirm, asked.release = true, true, true end
+if asked.perform then asked.adjust, asked.status = true, true end

@@ -105,6 +105,12 @@ var (
 	Swap = operation(Operation{Name: "swap", Script: manage, Lease: true, Promise: true, before: []string{"verdicts"}})
 	// Freeze ends all changes of a sale that is copied to another Redis.
 	Freeze = operation(Operation{Name: "freeze", Script: manage})
+	// Schedule plans an act of a sale for a time.
+	Schedule = operation(Operation{Name: "schedule", Script: manage, Lease: true, before: []string{"acts"}})
+	// Cancel takes an act back that is planned, or forgets one that failed.
+	Cancel = operation(Operation{Name: "cancel", Script: manage, Lease: true, before: []string{"acts"}})
+	// Perform does the acts that are due.
+	Perform = operation(Operation{Name: "perform", Script: manage, needs: []*Operation{Adjust, Status}, before: []string{"acts"}})
 	// MoveIn enters what was bought before the sale came here.
 	MoveIn = operation(Operation{Name: "movein", Script: manage})
 )

@@ -6,7 +6,7 @@
 -- KEYS[18…] where each of them is kept, but for the queue, which ends
 -- KEYS[1]   meta  hash  of the new life, before it begins: restoring, its epoch; no epoch and no
 --                       seq; version, status paused, starts, ends, doc, schema; merging while
---                       there is a previous life: what has no record may be there; forgotten and deleted as they were
+--                       there is a previous life: what has no record may be there; forgotten, deleted and what acts.lua has as they were
 --
 -- ARGV[1]  schema   the newest key schema that the caller understands
 -- ARGV[2]  epoch    of the life that the caller has seen; 0: there was none. What has moved in it since
@@ -25,7 +25,7 @@
 -- as in shard.lua
 local SCHEMA_OF_SALES = 4
 
-local meta = redis.call('HMGET', KEYS[1], 'epoch', 'restoring', 'schema', 'forgotten', 'deleted')
+local meta = redis.call('HMGET', KEYS[1], 'epoch', 'restoring', 'schema', 'forgotten', 'deleted', 'act', 'acts', 'acts_done', 'next_act')
 if tonumber(meta[3] or '0') > tonumber(ARGV[1]) then return { 'schema', tonumber(meta[3]) } end
 local seen, began = tonumber(meta[1] or '0'), meta[2] and '1' or '0'
 if seen ~= tonumber(ARGV[2]) or began ~= ARGV[3] then return { 'conflict' } end
@@ -46,6 +46,9 @@ if previous then redis.call('HSET', KEYS[1], 'merging', '1') end
 redis.call('HSET', KEYS[1], 'restoring', string.format('%.0f', epoch), 'version', ARGV[5], 'status', 'paused', 'starts', ARGV[7], 'ends', ARGV[8],
   'doc', ARGV[6], 'schema', string.format('%.0f', math.max(tonumber(meta[3] or '0'), SCHEMA_OF_SALES)))
 if meta[4] then redis.call('HSET', KEYS[1], 'forgotten', meta[4]) end
+for i = 6, 9 do -- what is scheduled, see acts.lua
+  if meta[i] then redis.call('HSET', KEYS[1], ({ [6] = 'act', [7] = 'acts', [8] = 'acts_done', [9] = 'next_act' })[i], meta[i]) end
+end
 local deleted = math.max(tonumber(meta[5] or '0'), tonumber(ARGV[9]))
 if deleted > 0 then redis.call('HSET', KEYS[1], 'deleted', string.format('%.0f', deleted)) end
 return { 'ok', epoch }

@@ -9,7 +9,7 @@
 -- uses bindings.lua: bind, bind_again, bound_to, is_key, list_under, note_end, ref_field, unbind, unlist_under
 -- uses changes.lua: CAUSE, CHANGED, CHARGED, CHARGES, DEADLINE, FIELDS, GUARD, LINES, MODE, PENDING, REF, RETURNED, STATE, changed, dirty, notice, pairs_of, parse_record, plain, read_cell, read_limit, read_record, write_limit, write_record
 -- uses queue.lua: SENT, count_shop, leave_queue, load_queue_state, to_shop
--- uses shard.lua: AVAILABLE, SCHEMA_OF_QUEUES, STOCK, concat, int, match, records, shard
+-- uses shard.lua: AVAILABLE, META_KEY, SCHEMA_OF_QUEUES, STOCK, call, concat, int, match, records, shard
 -- uses states.lua: columns, count_unpaid, hold_unpaid, index, swapped, unindex
 
 -- what a movement of each kind does, as journal/kinds.go has it: the state that a reservation enters, a
@@ -189,9 +189,20 @@ end
 
 local movement_form = '^([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t([^\t]*)\t(.*)$'
 
+-- forget_act drops the scheduled act that a movement has done: it is not done once more
+local function forget_act(m)
+  local number = match(m.cause, ' act (%d+)$')
+  local acts = number and (changed.meta.acts or call('HGET', KEYS[META_KEY], 'acts'))
+  if not acts then return end
+  local rest = string.gsub('\n' .. acts, '\n' .. number .. '\t[^\n]*', '')
+  changed.meta.acts = rest ~= '' and string.sub(rest, 2)
+  changed.meta.next_act = match(rest, '^\n%d+\t(%d+)') or false
+end
+
 -- again applies a movement. False: it does not follow from what is here.
 local function again(m, before, at)
   local effect = effects[m.kind]
+  if effect.stock or effect.status then forget_act(m) end
   if effect.stock then return adjust_again(m, before) end
   if effect.status then status_again(m) end
   if not effect.reservation then return true end

@@ -249,10 +249,11 @@ const statusUnreadable sale.Status = "unreadable"
 func (e *Edge) readListing(ctx context.Context, id string, known *Listing) (*Listing, error) {
 	if known != nil {
 		// the epoch too: in another life the sale's versions start over
-		meta, err := e.shard.Data(id).Meta(ctx, "version", "epoch", "fence")
+		meta, err := e.shard.Data(id).Meta(ctx, "version", "epoch", "fence", "next_act")
 		if err != nil {
 			return nil, err
 		}
+		e.upcoming.note(id, meta.Number(3))
 		if meta.Has(2) {
 			e.leases.Fenced(id) // also edges that sell nothing now say what they know
 		}

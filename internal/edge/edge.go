@@ -101,6 +101,7 @@ type Edge struct {
 	uncounted  atomic.Pointer[error] // why shared rates cannot be counted
 	backlog    *backlog
 	own        ownHolds
+	upcoming   upcoming
 	checks     *checks
 	leases     *fence.Keeper
 	risk       *risk.Tracker
@@ -174,7 +175,7 @@ func (e *Edge) Start() {
 		if !e.shard.Embedded() { // which is no other process's primary
 			e.leases.Start(ctx)
 		}
-		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.follow, e.backlog.run, e.risk.Run, e.watchRates} {
+		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.perform, e.follow, e.backlog.run, e.risk.Run, e.watchRates} {
 			e.loops.Go(func() { loop(ctx) })
 		}
 	})

@@ -119,6 +119,24 @@ func (s *Sale) Lines() map[string]Line {
 	return lines
 }
 
+// LineOf returns the item, or the item in a region, whose stock cell has a name; false: the sale has no such cell.
+func (s *Sale) LineOf(cell string) (Line, bool) {
+	if item, ok := s.bySKU(cell); ok && len(item.Regions) == 0 && !item.IsBundle() {
+		return Line{SKU: cell}, true
+	}
+	for i := range len(cell) {
+		if cell[i] != '@' {
+			continue
+		}
+		if item, ok := s.bySKU(cell[:i]); ok {
+			if _, ok := item.Regions[cell[i+1:]]; ok {
+				return Line{SKU: item.SKU, Region: cell[i+1:]}, true
+			}
+		}
+	}
+	return Line{}, false
+}
+
 // Equal reports whether two sales are the same, in the same order. Times are compared
 // as instants: 00:00+08:00 is 16:00Z of the day before.
 func (s *Sale) Equal(other *Sale) bool {

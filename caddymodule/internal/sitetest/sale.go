@@ -55,6 +55,8 @@ type SaleStock struct {
 	MovedIn    *adminapi.SaleMovedIn `json:"moved_in"`
 	Mirror     *adminapi.SaleMirror
 	Queue      *adminapi.QueueState
+	Scheduled  []reservation.ScheduledAct
+	ActsDone   []reservation.ScheduledAct `json:"acts_done"`
 }
 
 // Cell is sku, region: stock available held in_doubt confirmed.

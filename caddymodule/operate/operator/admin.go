@@ -43,6 +43,9 @@ const (
 // POST | `/stockgate/sales/{id}/align` | ends the lead of its clock over Redis's: `{"id","lead_ms","moved"}`
 // POST | `/stockgate/sales/{id}/unfence` | sells a fenced sale again, without what Redis has lost: `{"id","was_fenced"}`. false: nothing was fenced or changed
 // POST | `/stockgate/sales/{id}/items/{sku}/stock` | adds `{"id","delta","region"}`; the same id again changes nothing
+// GET | `/stockgate/sales/{id}/schedule` | the acts that are to come, and the last ones that are done or failed
+// POST | `/stockgate/sales/{id}/schedule` | plans `{"at","act","sku","region","change"}`, act open, pause, resume, close or stock: `{"id","act"}`; the same again changes nothing
+// DELETE | `/stockgate/sales/{id}/schedule/{number}` | takes an act back that is to come, or forgets one that failed: `{"id","act"}`
 // POST | `/stockgate/sales/{id}/move_in` | enters up to 1,000 purchases into a draft, `{"purchases":[{"name","kind","value","orders","lines"}]}`; the same again changes nothing
 // GET | `/stockgate/sales/{id}/queue` | its orders that wait for the shop: `{"id","waiting","at_shop","oldest_ms","bytes","pace","paused","later_ms","skipped"}`
 // POST | `/stockgate/sales/{id}/queue/pause`, `resume` | lets no order go to the shop, or lets them go on: the same
@@ -109,6 +112,9 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"POST /stockgate/sales/{id}/forget_shadow", (*operator).forgetShadow},
 		{"POST /stockgate/sales/{id}/unfence", (*operator).unfenceSale},
 		{"POST /stockgate/sales/{id}/items/{sku}/stock", (*operator).addStock},
+		{"GET /stockgate/sales/{id}/schedule", (*operator).showSchedule},
+		{"POST /stockgate/sales/{id}/schedule", (*operator).scheduleAct},
+		{"DELETE /stockgate/sales/{id}/schedule/{number}", (*operator).cancelAct},
 		{"POST /stockgate/sales/{id}/move_in", (*operator).moveIn},
 		{"GET /stockgate/sales/{id}/queue", (*operator).showQueue},
 		{"POST /stockgate/sales/{id}/queue/pause", (*operator).pauseQueue},

@@ -118,6 +118,7 @@ func (d *doctor) sale(id string) {
 	d.judgeBalance(b, d.runtime.Store.Now(id))
 	d.judgeLead(id, head.Lead)
 	judgeRestored(&d.Diagnosis, b)
+	judgeSchedule(&d.Diagnosis, b, d.runtime.Store.Now(id))
 	judgeRisk(&d.Diagnosis, id, d.runtime.AtRisk(id), d.app.AtRisk())
 	if d.Errors+d.Warnings == before {
 		d.Add(adminapi.LevelOK, "sale", "%s is %s, and its stock balances", id, b.Status)

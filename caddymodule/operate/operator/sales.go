@@ -148,7 +148,7 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 		if !applied.Same {
 			applied.Warnings = append(next.Advice(o.runtime.Store.Now(id)), withoutStock(current, next)...)
 		}
-		applied.Warnings = append(append(applied.Warnings, warning...), o.sharedItems(next)...)
+		applied.Warnings = slices.Concat(applied.Warnings, warning, o.sharedItems(next), o.hopelessActs(next))
 	}
 	if options.DryRun {
 		if err != nil && applied != nil {

@@ -73,6 +73,10 @@ type SaleStock struct {
 	Bypassed time.Time `json:"bypassed,omitzero"`
 	// Bundles are the bundles of the sale's file, with the stock of their components.
 	Bundles []BundleStock `json:"bundles,omitempty"`
+	// Scheduled are the acts that are to come, by time, ActsDone the last ones that are done or failed, the newest
+	// last.
+	Scheduled []ScheduledAct `json:"scheduled,omitempty"`
+	ActsDone  []ScheduledAct `json:"acts_done,omitempty"`
 	// MovedIn is that of the sale's file; its JSON is that of adminapi.SaleShown.
 	MovedIn *sale.MovedIn `json:"-"`
 }
@@ -112,7 +116,7 @@ func bundles(file *sale.Sale, cells map[string]record.Cell) (all []BundleStock) 
 // SaleStock reads a sale and its cells. It fails with shard.ErrNoSale if Redis does not
 // have the sale.
 func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
-	h, cells, err := s.shard.Data(id).Stock(ctx, "version", "status", "doc", "lead", "behind")
+	h, cells, err := s.shard.Data(id).Stock(ctx, "version", "status", "doc", "lead", "behind", "epoch", "acts", "acts_done")
 	if err != nil {
 		return nil, err
 	}
@@ -147,6 +151,9 @@ func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 		parsed[cell] = c
 	}
 	b.Bundles = bundles(&file, parsed)
+	if b.Scheduled, b.ActsDone, err = readBoth(h.Meta.Text(6), h.Meta.Text(7), h.Meta.Text(5), &file); err != nil {
+		return nil, err
+	}
 	slices.SortFunc(b.Items, func(a, c record.Cell) int {
 		return strings.Compare(a.SKU+"\x00"+a.Region, c.SKU+"\x00"+c.Region)
 	})

@@ -1,0 +1,149 @@
+package operator
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/request"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/reservation"
+)
+
+func (o *operator) showSchedule(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	id, err := request.SaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	b, err := o.runtime.Store.SaleStock(o.ctx, id)
+	if err != nil {
+		return nil, o.noSale(id, err)
+	}
+	answer := adminapi.SaleSchedule{ID: id, Timezone: b.Timezone, Scheduled: b.Scheduled, ActsDone: b.ActsDone}
+	if answer.Scheduled == nil {
+		answer.Scheduled = []reservation.ScheduledAct{}
+	}
+	if answer.ActsDone == nil {
+		answer.ActsDone = []reservation.ScheduledAct{}
+	}
+	return answer, nil
+}
+
+func (o *operator) scheduleAct(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	id, err := request.SaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	var plan reservation.PlannedAct
+	if err := request.JSON(r, adminBody, &plan); err != nil {
+		return nil, err
+	}
+	act, isNew, warning, err := o.runtime.Store.Schedule(o.ctx, id, plan, o.by)
+	if wrong, ok := errors.AsType[*reservation.ActError](err); ok {
+		return nil, request.Bad("%w", wrong)
+	}
+	if err = o.noted(o.noSale(id, err), "act scheduled", append(fieldsOf(id, act), zap.Bool("already", !isNew))...); err != nil {
+		return nil, err
+	}
+	answer := adminapi.ActPlanned{ID: id, Act: act, Already: !isNew, Timezone: o.timezone(id)}
+	if warning != "" {
+		answer.Warnings = []string{warning}
+	}
+	return answer, nil
+}
+
+func (o *operator) cancelAct(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	id, err := request.SaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	number, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
+	if err != nil || number < 1 {
+		return nil, request.Bad("the act is named by its number, as `sale show` has it")
+	}
+	act, err := o.runtime.Store.CancelAct(o.ctx, id, number)
+	if err = o.noted(o.noSale(id, err), "scheduled act cancelled", fieldsOf(id, act)...); err != nil {
+		return nil, err
+	}
+	return adminapi.ActCancelled{ID: id, Act: act, Timezone: o.timezone(id)}, nil
+}
+
+// fieldsOf are those of an act for the log; nil: there is none.
+func fieldsOf(id string, act *reservation.ScheduledAct) []zap.Field {
+	fields := []zap.Field{zap.String("sale", id)}
+	if act != nil {
+		fields = append(fields, zap.Int64("act", act.Number), zap.String("what", act.What()), zap.Time("at", act.At))
+	}
+	return fields
+}
+
+// timezone is that of a sale, as far as this edge knows it.
+func (o *operator) timezone(id string) string {
+	if l, ok := o.runtime.Catalogue().Sale(id); ok {
+		return l.Sale.Timezone
+	}
+	return ""
+}
+
+// hopelessActs warns of acts that a file makes impossible.
+func (o *operator) hopelessActs(next *sale.Sale) (all []string) {
+	coming, _, err := o.runtime.Store.Acts(o.ctx, next)
+	if err != nil {
+		return nil // the sale itself was read or changed
+	}
+	for i := range coming {
+		a := &coming[i]
+		_, sold := next.LineOf(sale.Cell(a.SKU, a.Region))
+		why := ""
+		switch {
+		case a.Act == sale.ActStock && !sold:
+			why = "the sale does not have that item any more"
+		case a.Act != sale.ActClose && !a.At.Before(next.EndsAt):
+			why = "the sale has ended by then"
+		default:
+			continue
+		}
+		all = append(all, fmt.Sprintf("act %d, %s at %s, fails: %s; 'caddy stockgate sale schedule cancel %s %d' takes it back", a.Number, a.What(), adminapi.SaleTime(a.At, next.Timezone), why, next.ID, a.Number))
+	}
+	return all
+}
+
+// overdueFor is how long after its time an act that is to come is a finding.
+const overdueFor = 10 * time.Second
+
+// judgeSchedule adds the findings about the acts of a sale. now is its Redis's time.
+func judgeSchedule(d *adminapi.Diagnosis, b *reservation.SaleStock, now time.Time) {
+	if b.Status == sale.Closed {
+		return // whatever failed, nothing is sold any more
+	}
+	for i := range b.ActsDone {
+		if a := &b.ActsDone[i]; a.Failed {
+			d.Add(adminapi.LevelError, "schedule", "act %[2]d of %[1]s, %[3]s at %[4]s, has failed: %[5]s. Do it yourself if it is still to be done, then 'caddy stockgate sale schedule cancel %[1]s %[2]d' ends this alarm",
+				b.ID, a.Number, a.What(), adminapi.SaleTime(a.At, b.Timezone), a.Detail)
+		}
+	}
+	for i := range b.Scheduled {
+		a := &b.Scheduled[i]
+		switch at := adminapi.SaleTime(a.At, b.Timezone); {
+		case a.Stale:
+			d.Add(adminapi.LevelWarning, "schedule", "act %[2]d of %[1]s, %[3]s at %[4]s, is not going to be done: redis comes from a backup, or the sale was rebuilt, since it was planned. "+
+				"Take it back with 'caddy stockgate sale schedule cancel %[1]s %[2]d', and plan it again if it is still to be done", b.ID, a.Number, a.What(), at)
+		case now.Sub(a.At) > overdueFor:
+			d.Add(adminapi.LevelError, "schedule", "act %d of %s, %s, is due since %s, and no edge has done it: see what the log says, and that an edge runs which may sell", a.Number, b.ID, a.What(), at)
+		}
+	}
+}
