@@ -85,7 +85,7 @@ understands. See docs/moving-in.md.`,
 		&cobra.Command{Use: "show <sale>", Short: "Shows a sale and where its units are", RunE: action(showSale, "sale")},
 		&cobra.Command{Use: "open <sale>", Short: "Opens a sale: it sells inside its window", RunE: action(changeStatus("open"), "sale")},
 		&cobra.Command{Use: "pause <sale>", Short: "Pauses a sale; 'open' goes on with it", RunE: action(pauseSale, "sale")},
-		closing, deleteCommand(), purgeCommand(),
+		closing, scheduleCommand(), deleteCommand(), purgeCommand(),
 		&cobra.Command{
 			Use: "schema", Short: "Prints the JSON Schema of a sale file, for editors",
 			Example: "  $ caddy stockgate sale schema > sale.schema.json",
@@ -210,7 +210,7 @@ func showSale(c *call) error {
 	if len(b.Items) > 1 {
 		t.row("all", "", decimal(sum.Stock), decimal(sum.Available), decimal(sum.Held), decimal(sum.InDoubt), decimal(sum.Confirmed))
 	}
-	if err := cmp.Or(t.print(), showBundles(c, &b)); err != nil || len(b.Shadow) == 0 {
+	if err := cmp.Or(t.print(), showBundles(c, &b), showActs(c, &b)); err != nil || len(b.Shadow) == 0 {
 		return err
 	}
 	return showShadow(c, &b)

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -32,6 +33,10 @@ func applyFile(c *call) error {
 			return askStock(c.cmd.Context(), f)
 		},
 		Keys: move.ask,
+		Items: func(items string) ([]byte, error) {
+			asked = true
+			return c.readItems(name, items)
+		},
 	}) // it names the lines of this file; Caddy checks it again
 	if err != nil {
 		if problems, ok := errors.AsType[sale.Problems](err); ok && len(problems) > 1 {
@@ -40,7 +45,7 @@ func applyFile(c *call) error {
 		return fmt.Errorf("%s: %w", name, err)
 	}
 	move.report(next)
-	if asked || next.MovedIn != nil { // Caddy gets numbers, and nothing else of the shop's databases
+	if asked || next.MovedIn != nil { // Caddy gets numbers, and nothing else of the shop's databases or of other files
 		if file, err = json.Marshal(next); err != nil {
 			return err
 		}
@@ -123,6 +128,14 @@ func (c *call) printApplied(applied *adminapi.AppliedSale) {
 	if applied.DryRun {
 		c.printf("dry run: nothing was changed\n")
 	}
+}
+
+// readItems reads the file that has the items of a sale file: its name is relative to that file.
+func (c *call) readItems(file, items string) ([]byte, error) {
+	if file != "-" && !filepath.IsAbs(items) {
+		items = filepath.Join(filepath.Dir(file), items)
+	}
+	return c.readFile(items)
 }
 
 // readFile reads a sale file; - is the standard input.

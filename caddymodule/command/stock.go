@@ -27,12 +27,18 @@ changes nothing: when no answer came, repeat the command with the id it names.`,
 		Example: `  $ caddy stockgate stock add double11 20002001 50
   $ caddy stockgate stock add double11 20002001 -5
   $ caddy stockgate stock add double11 20002002 50 --region beijing`,
-		DisableFlagParsing: true, // else -5 is a flag
 	}
 	add.Flags().String("region", "", "Region whose stock changes")
 	add.Flags().String("id", "", "Id of the addition (default: a new one)")
-	run := action(addStock, "sale", "sku", "units")
-	add.RunE = func(cmd *cobra.Command, args []string) error {
+	withNegatives(add, action(addStock, "sale", "sku", "units"))
+	group(cmd, add, undoStockCommand())
+	return cmd
+}
+
+// withNegatives makes the RunE of a command among whose arguments may be negative numbers.
+func withNegatives(cmd *cobra.Command, run func(*cobra.Command, []string) error) {
+	cmd.DisableFlagParsing = true // else -5 is a flag
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		cmd.DisableFlagParsing = false
 		if err := cmd.ParseFlags(flagsFirst(cmd, args)); err != nil {
 			return cmd.FlagErrorFunc()(cmd, err)
@@ -42,8 +48,6 @@ changes nothing: when no answer came, repeat the command with the id it names.`,
 		}
 		return run(cmd, cmd.Flags().Args())
 	}
-	group(cmd, add, undoStockCommand())
-	return cmd
 }
 
 var negative = regexp.MustCompile(`^-[0-9]+$`)

@@ -31,6 +31,7 @@ type document struct {
 	id, timezone     field[string]
 	startsAt, endsAt field[time.Time]
 	items            field[[]itemEntry]
+	itemsFile        field[string] // has the items
 	stockFrom        field[stockFrom]
 	boughtFrom       field[boughtFrom]
 	movedIn          field[MovedIn]
@@ -42,8 +43,9 @@ type document struct {
 
 type itemEntry struct {
 	line     int
-	row      int  // of stock_from, from 1; 0: the file has the item
-	bad      bool // not even a mapping
+	source   string // of row
+	row      int    // of stock_from or a file with the items, from 1; 0: the sale's file has the item
+	bad      bool   // not even a mapping
 	sku      field[string]
 	ids      field[[]field[string]]
 	stock    field[int64]

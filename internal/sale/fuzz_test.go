@@ -48,6 +48,11 @@ func FuzzParse(f *testing.F) {
 		if err != nil || string(again) != string(stored) || !decoded.Equal(s) {
 			t.Fatalf("decoded to another sale (%v):\n%s\n%s", err, stored, again)
 		}
+		here := *s
+		here.MovedIn = nil
+		if written, err := sale.Parse(s.YAML()); err != nil || !written.Equal(&here) {
+			t.Errorf("written as %s, it is another sale (%v)", s.YAML(), err)
+		}
 		if err := s.Validate(); err != nil {
 			t.Errorf("Validate refuses what Parse took: %v", err)
 		}

@@ -62,6 +62,11 @@ func parse(data []byte, tree func([]byte) (*yaml.Node, error), from *Sources) (*
 		return nil, r.err()
 	}
 	d := r.document(root)
+	if d.itemsFile.set {
+		if err := d.readItems(&r.findings, from); err != nil {
+			return nil, err
+		}
+	}
 	d.check(&r.findings)
 	if d.stockFrom.set && from == nil {
 		r.add(d.stockFrom.line, "stock_from", "is filled in by `caddy stockgate sale apply`, which alone asks the shop's database: apply the file with it")

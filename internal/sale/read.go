@@ -52,6 +52,10 @@ func (r *reader) document(n *yaml.Node) *document {
 		case "ends_at":
 			d.endsAt = r.time(v, name)
 		case "items":
+			if isItemsFile(v) {
+				d.itemsFile = r.text(v, name)
+				return
+			}
 			d.items = list(r, v, name, MaxItems, r.item)
 		case "stock_from":
 			d.stockFrom = r.stockFrom(v, name)

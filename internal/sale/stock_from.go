@@ -24,8 +24,10 @@ const (
 	mostStockTimeout    = Span(10 * time.Minute)
 )
 
-// Sources are asked once the rest of a file is valid, and only where the file names them.
+// Sources are asked only where the file names them, and all but Items once the rest of it is valid.
 type Sources struct {
+	// Items reads the file with the items, by its name as the sale's file has it.
+	Items func(name string) ([]byte, error)
 	// Query runs the query of stock_from.
 	Query func(StockFrom) (*Table, error)
 	// Keys reads keys of a shop's Redis, for stock_from and bought_from.
@@ -160,7 +162,7 @@ func (d *document) take(found *findings, rows []itemEntry) {
 		row := &rows[i]
 		item, ok := items[row.sku.val]
 		if !ok {
-			found.add(row.line, rowPath(row.row, row.sku.val), "is no item of this file: list it, leave the row out of the query, or leave items out to sell all rows")
+			found.add(row.line, rowPath(row.source, row.row, row.sku.val), "is no item of this file: list it, leave the row out of the query, or leave items out to sell all rows")
 			continue
 		}
 		item.take(found, paths[row.sku.val], row)
@@ -196,15 +198,15 @@ func (e *itemEntry) take(found *findings, path string, row *itemEntry) {
 // itemPath names an item by its place in the file or by its row.
 func (d *document) itemPath(i int) string {
 	if e := &d.items.val[i]; e.row > 0 {
-		return rowPath(e.row, e.sku.val)
+		return rowPath(e.source, e.row, e.sku.val)
 	}
 	return fmt.Sprintf("items[%d]", i)
 }
 
 // rowPath names a row for a message, with its SKU, because the order of rows may be unknown.
-func rowPath(row int, sku string) string {
+func rowPath(source string, row int, sku string) string {
 	if sku == "" {
-		return fmt.Sprintf("stock_from row %d", row)
+		return fmt.Sprintf("%s row %d", source, row)
 	}
-	return fmt.Sprintf("stock_from row %d (%s)", row, quote(sku))
+	return fmt.Sprintf("%s row %d (%s)", source, row, quote(sku))
 }

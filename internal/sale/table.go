@@ -29,7 +29,8 @@ func (t *Table) read(found *findings, line int) []itemEntry {
 	if tooMany(found, line, "stock_from.query", len(t.Rows), MaxItems) {
 		return nil
 	}
-	r := rowReader{found: found, line: line, at: at, items: make(map[string]int, len(t.Rows)), cells: make(map[string]int, len(t.Rows))}
+	r := newRowReader(found, "stock_from", line, at, len(t.Rows))
+	r.texts, r.units = QueryText, QueryUnits
 	for i, values := range t.Rows {
 		r.row(i+1, values)
 	}
@@ -62,12 +63,22 @@ func (t *Table) columns(found *findings, line int) map[string]int {
 
 // rowReader makes items from rows.
 type rowReader struct {
-	found *findings
-	line  int
-	at    map[string]int
-	list  []itemEntry
-	items map[string]int // sku → its place in list
-	cells map[string]int // sku, NUL, region → its row
+	found  *findings
+	source string // of the rows, as messages name it
+	line   int    // where the sale's file names it
+	at     map[string]int
+	list   []itemEntry
+	items  map[string]int // sku → its place in list
+	cells  map[string]int // sku, NUL, region → its row
+	// texts and units read a value.
+	texts func(any) (string, error)
+	units func(any) (int64, error)
+	// stockElsewhere: a row may have no stock.
+	stockElsewhere bool
+}
+
+func newRowReader(found *findings, source string, line int, at map[string]int, rows int) *rowReader {
+	return &rowReader{found: found, source: source, line: line, at: at, items: make(map[string]int, rows), cells: make(map[string]int, rows)}
 }
 
 func (r *rowReader) row(n int, values []any) {
@@ -77,16 +88,23 @@ func (r *rowReader) row(n int, values []any) {
 		}
 		return nil
 	}
-	sku := r.text(value("sku"), rowPath(n, "")+".sku")
-	path := rowPath(n, sku.val)
-	known := !sku.bad && checkName(r.found, sku, r.line, rowPath(n, "")+".sku")
-	stock := r.number(value("stock"), path+".stock")
+	sku := r.text(value("sku"), rowPath(r.source, n, "")+".sku")
+	path := rowPath(r.source, n, sku.val)
+	known := !sku.bad && checkName(r.found, sku, r.line, rowPath(r.source, n, "")+".sku")
+	stock := field[int64]{line: r.line}
+	if v := value("stock"); v != nil || !r.stockElsewhere {
+		stock = r.number(v, path+".stock")
+	}
 	known = checkRange(r.found, stock, path+".stock", 0, MaxUnits) && known
 	region := field[string]{line: r.line}
 	if v := value("region"); v != nil {
 		region = r.text(v, path+".region")
 		known = !region.bad && checkName(r.found, region, r.line, path+".region") && known
+		if r.stockElsewhere && value("stock") == nil {
+			r.number(nil, path+".stock")
+		}
 	}
+	ids := r.ids(value("ids"), path+".ids")
 	least, most := r.optional(value("min"), path+".min"), r.optional(value("max"), path+".max")
 	if !known || least.bad || most.bad {
 		return
@@ -99,7 +117,7 @@ func (r *rowReader) row(n int, values []any) {
 	i, more := r.items[sku.val]
 	if !more {
 		r.items[sku.val] = len(r.list)
-		e := itemEntry{line: r.line, row: n, sku: sku, min: least, max: most}
+		e := itemEntry{line: r.line, source: r.source, row: n, sku: sku, ids: ids, min: least, max: most}
 		if e.stock = stock; region.set {
 			e.stock = field[int64]{}
 			e.regions = field[[]regionEntry]{val: []regionEntry{{region, stock}}, line: r.line, set: true}
@@ -107,7 +125,11 @@ func (r *rowReader) row(n int, values []any) {
 		r.list = append(r.list, e)
 		return
 	}
-	r.another(&r.list[i], path, region, stock, least, most)
+	if e := &r.list[i]; !ids.set || slices.Equal(ids.val, e.ids.val) {
+		r.another(e, path, region, stock, least, most)
+		return
+	}
+	r.found.add(r.line, path+".ids", "are others than in row %d of the same sku", r.list[i].row)
 }
 
 // another adds another row, a region, to an item.
@@ -125,11 +147,29 @@ func (r *rowReader) another(e *itemEntry, path string, region field[string], sto
 }
 
 func (r *rowReader) text(v any, path string) field[string] {
-	text, err := QueryText(v)
+	text, err := r.texts(v)
 	if err != nil {
 		r.found.add(r.line, path, "%v", err)
 	}
 	return field[string]{val: text, line: r.line, set: true, bad: err != nil}
+}
+
+// ids reads other names of an item, with spaces between them.
+func (r *rowReader) ids(v any, path string) field[[]field[string]] {
+	if v == nil {
+		return field[[]field[string]]{}
+	}
+	all := field[[]field[string]]{line: r.line, set: true}
+	text, _ := v.(string)
+	if i := strings.IndexAny(text, ",;|"); i >= 0 {
+		r.found.add(r.line, path, "has %s between ids: write a space there", quote(text[i:i+1]))
+		all.bad = true
+		return all
+	}
+	for id := range strings.FieldsSeq(text) {
+		all.val = append(all.val, field[string]{val: id, line: r.line, set: true})
+	}
+	return all
 }
 
 // optional reads a number that may be missing.
@@ -141,7 +181,7 @@ func (r *rowReader) optional(v any, path string) field[int64] {
 }
 
 func (r *rowReader) number(v any, path string) field[int64] {
-	n, err := QueryUnits(v)
+	n, err := r.units(v)
 	if err != nil {
 		r.found.add(r.line, path, "%v", err)
 	}
