@@ -80,12 +80,12 @@ understands. See docs/moving-in.md.`,
 	closing.Flags().Bool("drop-queue", false, "Release the orders that wait for the shop")
 	closing.Flags().String("export", "", "Write the tally to this file, .csv or .json; - is the standard output")
 
-	group(cmd, apply,
+	group(cmd, newCommand(), apply,
 		&cobra.Command{Use: "list", Short: "Lists all sales", RunE: action(listSales)},
 		&cobra.Command{Use: "show <sale>", Short: "Shows a sale and where its units are", RunE: action(showSale, "sale")},
 		&cobra.Command{Use: "open <sale>", Short: "Opens a sale: it sells inside its window", RunE: action(changeStatus("open"), "sale")},
 		&cobra.Command{Use: "pause <sale>", Short: "Pauses a sale; 'open' goes on with it", RunE: action(pauseSale, "sale")},
-		closing, scheduleCommand(), deleteCommand(), purgeCommand(),
+		closing, scheduleCommand(), cloneCommand(), deleteCommand(), purgeCommand(),
 		&cobra.Command{
 			Use: "schema", Short: "Prints the JSON Schema of a sale file, for editors",
 			Example: "  $ caddy stockgate sale schema > sale.schema.json",

@@ -10,8 +10,8 @@ import (
 )
 
 // YAML writes a sale as a file that Parse reads as the same sale, with comments for a person who goes on from there. It
-// leaves out what was taken over from before.
-func (s *Sale) YAML() []byte {
+// leaves out what was taken over from before. itemsFile is the name of a CSV file that has the items; empty: they are listed.
+func (s *Sale) YAML(itemsFile string) []byte {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
 	line("# A sale: what is sold, when, and how much of it one person may buy.")
@@ -32,10 +32,15 @@ func (s *Sale) YAML() []byte {
 	if s.Unpaid != nil {
 		line("unpaid: %s", s.Unpaid.yaml())
 	}
-	line("# stock: units to load. max: units of one order.")
-	line("items:")
-	for i := range s.Items {
-		line("  - {%s}", s.Items[i].yaml())
+	if itemsFile != "" {
+		line("# The items and their stock: `sale apply` reads this file, in the directory of this one.")
+		line("items: %s", strconv.Quote(itemsFile))
+	} else {
+		line("# stock: units to load. max: units of one order.")
+		line("items:")
+		for i := range s.Items {
+			line("  - {%s}", s.Items[i].yaml())
+		}
 	}
 	if len(s.Limits) == 0 {
 		line("# Without limits, buyers may order again and again. To let each have two units:")

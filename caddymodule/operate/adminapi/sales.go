@@ -1,6 +1,7 @@
 package adminapi
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/stockgate/stockgate/internal/sale"
@@ -41,6 +42,13 @@ type SaleShown struct {
 	Bypasses []string `json:"bypasses,omitempty"`
 	// Mirror says how the shop's own Redis follows; nil: no edge has mirrored the sale.
 	Mirror *SaleMirror `json:"mirror,omitempty"`
+}
+
+// SaleFile answers GET sales/{id}/file: the file as it was applied last, with its defaults. Its numbers of units are those
+// that the file loads.
+type SaleFile struct {
+	ID   string          `json:"id"`
+	File json.RawMessage `json:"file"`
 }
 
 // SaleStatus answers POST sales/{id}/open, pause and close.

@@ -35,6 +35,7 @@ const (
 // -------|------|-------
 // GET | `/stockgate/sales` | all sales
 // GET | `/stockgate/sales/{id}` | a sale, and where its units are
+// GET | `/stockgate/sales/{id}/file` | its file as it was applied last: `{"id","file"}`
 // GET | `/stockgate/sales/{id}/tally` | the same with what was returned and adjusted, and whether it is final
 // PUT | `/stockgate/sales/{id}` | applies a file (YAML or JSON); `?dry_run=1`, `?force=1`, `?new=1` for a sale that Redis has lost
 // POST | `/stockgate/sales/{id}/open`, `pause`, `close` | the new status
@@ -102,6 +103,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 	}{
 		{"GET /stockgate/sales", (*operator).listSales},
 		{"GET /stockgate/sales/{id}", (*operator).showSale},
+		{"GET /stockgate/sales/{id}/file", (*operator).saleFile},
 		{"GET /stockgate/sales/{id}/tally", (*operator).tallySale},
 		{"PUT /stockgate/sales/{id}", (*operator).applySale},
 		{"POST /stockgate/sales/{id}/open", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Open) }},

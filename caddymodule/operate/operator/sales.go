@@ -108,6 +108,18 @@ func (o *operator) tallySale(r *http.Request) (any, error) {
 	return tally, o.noSale(id, err)
 }
 
+func (o *operator) saleFile(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	id, err := request.SaleID(r)
+	if err != nil {
+		return nil, err
+	}
+	_, _, file, err := o.runtime.Store.Journal().SaleDocument(o.ctx, id)
+	return adminapi.SaleFile{ID: id, File: []byte(file)}, o.noSale(id, err)
+}
+
 func (o *operator) applySale(r *http.Request) (any, error) {
 	id, err := request.SaleID(r)
 	if err != nil {
