@@ -20,12 +20,12 @@ import (
 // planned plans acts of "s" that are due at once, all at the same time.
 func planned(t *testing.T, s *reservation.Store, acts ...reservation.PlannedAct) {
 	t.Helper()
-	later(t, s, acts...)
+	someDay(t, s, acts...)
 	comeDue(t, s)
 }
 
-// later plans acts for another day.
-func later(t *testing.T, s *reservation.Store, acts ...reservation.PlannedAct) {
+// someDay plans acts for another day.
+func someDay(t *testing.T, s *reservation.Store, acts ...reservation.PlannedAct) {
 	t.Helper()
 	for _, act := range acts {
 		act.At = time.Now().Add(24 * time.Hour).Format(time.RFC3339)
@@ -35,8 +35,8 @@ func later(t *testing.T, s *reservation.Store, acts ...reservation.PlannedAct) {
 	}
 }
 
-// soon plans an act for a moment that has not passed yet, however slow the machine is.
-func soon(t *testing.T, s *reservation.Store, act reservation.PlannedAct) {
+// shortly plans an act for a moment that has not passed yet, however slow the machine is.
+func shortly(t *testing.T, s *reservation.Store, act reservation.PlannedAct) {
 	t.Helper()
 	for n := time.Duration(1); ; n++ {
 		act.At = s.Now("s").Add(n * 200 * time.Millisecond).UTC().Format(time.RFC3339Nano)
@@ -91,7 +91,7 @@ func TestEdgesPerform(t *testing.T) {
 		edges := starting(t, o, 3)
 		planned(t, s, more("+5"), more("+6"))
 		acted(t, s, 2)
-		soon(t, s, reservation.PlannedAct{Act: "pause"})
+		shortly(t, s, reservation.PlannedAct{Act: "pause"})
 		if got := acted(t, s, 3); got != "stock of a +5: done: stock 8; stock of a +6: done: stock 14; pause: done" {
 			t.Errorf("the edges have done %s", got)
 		}
@@ -174,7 +174,7 @@ func TestPerformIsGivenBack(t *testing.T) {
 	t.Parallel()
 	p := newPair(t)
 	a := p.link()
-	later(t, a.Store, more("+7"), reservation.PlannedAct{Act: "pause"}, reservation.PlannedAct{Act: "stock", SKU: "b", Region: "north", Change: "+1"})
+	someDay(t, a.Store, more("+7"), reservation.PlannedAct{Act: "pause"}, reservation.PlannedAct{Act: "stock", SKU: "b", Region: "north", Change: "+1"})
 	p.replicas(a)
 	p.stall()
 	comeDue(t, a.Store)
