@@ -199,6 +199,14 @@ func (w *docSite) order(t *testing.T, body string) {
 
 func runSales(d *doc) {
 	w := d.site("double11")
+	for _, c := range d.lines {
+		switch planned := strings.Contains(c.line, " sale schedule "); {
+		case planned && c.output != "":
+			d.shows(c, "2027-", "2089-")
+		case planned:
+			d.run(c.line, "2027-", "2089-")
+		}
+	}
 	w.shopper.Hold("r1", "20002001", 5, time.Hour)
 	w.shopper.Hold("r2", "20002001", 4, time.Hour)
 	w.shopper.Must(w.shopper.Doubt(d.Context(), "double11", "r2", "timeout"))

@@ -74,6 +74,7 @@ type saleFrame struct {
 	Log        []action   `json:"log"`            // the newest first
 	Lead       float64    `json:"lead,omitempty"` // seconds
 	Line       *lineFrame `json:"line,omitempty"` // nil: the sale has no queue
+	Acts       []actFrame `json:"acts,omitempty"` // scheduled, and done lately
 }
 
 // lineFrame is the line of orders that wait for the shop.
@@ -215,7 +216,7 @@ func (s *saleReader) frame(l *edge.Listing) *saleFrame {
 	f.Pace = s.pace()
 	f.SellsOutIn = s.lasts(f.State, f.Pace)
 	f.SoldOutAt = s.soldOutAt()
-	f.Lead = s.head.Lead.Seconds()
+	f.Lead, f.Acts = s.head.Lead.Seconds(), s.acts
 	if q := s.line; q != nil {
 		f.Line = &lineFrame{q.Waiting, q.AtShop, q.Oldest.Milliseconds(), q.Pace, q.Paused || q.HeldUp > 0, q.Skipped}
 	}

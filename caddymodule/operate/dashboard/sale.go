@@ -80,6 +80,7 @@ type saleReader struct {
 	head    journal.Head
 	over    *reservation.Overview
 	line    *queue.State // nil: the sale has no queue
+	acts    []actFrame
 	history points
 	log     actions
 	recent  map[string]*item // those that moved lately
@@ -95,13 +96,17 @@ func (s *saleReader) look(ctx context.Context, d *edgeruntime.Runtime, l *edge.L
 	started := time.Now()
 	err := s.follow(ctx, d, l)
 	var line *queue.State
+	var acts []actFrame
 	if err == nil {
 		line, err = queue.Look(ctx, d.Store, s.id)
+	}
+	if err == nil {
+		acts, err = scheduled(ctx, d, l)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tried = time.Now(); err == nil {
-		s.read, s.line = started, line
+		s.read, s.line, s.acts = started, line, acts
 	}
 }
 

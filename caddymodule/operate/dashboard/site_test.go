@@ -101,6 +101,10 @@ type news struct {
 			Units         int64
 			Times         int
 		}
+		Acts []struct {
+			Number          int64
+			What, Who, Done string
+		}
 	}
 	Edge struct {
 		Queue queueNews

@@ -315,6 +315,10 @@ func TestRebuildByForce(t *testing.T) {
 	if _, err := s.Store.Adjust(ledgertest.Soon(t), "s", "late", "a", 7, "test"); err != nil {
 		t.Fatal(err)
 	}
+	plan := reservation.PlannedAct{At: time.Now().Add(10 * time.Minute).Format(time.RFC3339), Act: "pause"}
+	if _, _, _, err := s.Store.Schedule(ledgertest.Soon(t), "s", plan, "test"); err != nil {
+		t.Fatal(err)
+	}
 	before := ledgertest.Raw(t, server.Client())
 	if _, err := recovery.Rebuild(ledgertest.Soon(t), l, s.Store, "s", recovery.RebuildOptions{}); !errors.Is(err, shard.ErrRefused) || !strings.Contains(err.Error(), "nothing is to be rebuilt") {
 		t.Fatalf("without: %v", err)
@@ -322,6 +326,9 @@ func TestRebuildByForce(t *testing.T) {
 	out := ledgertest.Rebuild(t, l, s, recovery.RebuildOptions{Force: true, Open: true})
 	if out.Missing.AtLeast != 0 || out.Missing.Seen == 0 {
 		t.Errorf("it says that something is missing: %+v", out.Missing)
+	}
+	if b, err := s.Store.SaleStock(ledgertest.Soon(t), "s"); err != nil || len(b.Scheduled) != 1 || !b.Scheduled[0].Stale {
+		t.Errorf("what was scheduled is %+v, %v", b, err)
 	}
 	after := ledgertest.Raw(t, server.Client())
 	for id, text := range after["records"] { // since when may be another time

@@ -65,6 +65,11 @@ func TestRestore(t *testing.T) {
 			t.Fatal(refusal, err)
 		}
 	}
+	for _, id := range []string{"open", "draft"} {
+		if _, _, _, err := store.Schedule(stocktest.Soon(t), id, reservation.PlannedAct{At: time.Now().Add(time.Hour).Format(time.RFC3339), Act: "open"}, "me"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	before := map[string]journal.Head{}
 	for _, id := range []string{"open", "paused", "closed", "draft"} {
 		h, err := store.Journal().Head(stocktest.Soon(t), id)
@@ -97,6 +102,11 @@ func TestRestore(t *testing.T) {
 		b, err := store.SaleStock(stocktest.Soon(t), id)
 		if err != nil || b.Status != status || b.RestoredFrom.Equal(saved.Time) != (status != sale.Closed) || !b.Balanced {
 			t.Errorf("%s: %+v, %v", id, b, err)
+		}
+		for _, a := range b.Scheduled {
+			if !a.Stale {
+				t.Errorf("what was scheduled in %s goes on: %+v", id, a)
+			}
 		}
 	}
 	for id, was := range before {

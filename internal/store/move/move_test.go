@@ -53,6 +53,9 @@ func sold(t *testing.T, store *reservation.Store) {
 	if _, err := store.Confirm(ctx, "s", "sold", reservation.SourceShop, "paid"); err != nil {
 		t.Fatal(err)
 	}
+	if _, _, _, err := store.Schedule(ctx, "s", reservation.PlannedAct{At: time.Now().Add(time.Hour).Format(time.RFC3339), Act: "resume"}, "me"); err != nil {
+		t.Fatal(err)
+	}
 	setStatus(t, store, sale.Paused)
 }
 

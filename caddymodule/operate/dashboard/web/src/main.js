@@ -3,6 +3,7 @@ import { Chart } from './charts.js'
 import { by, make, refill, say, table } from './dom.js'
 import { bytes, clock, count, measure, moment, share, span, tellIn, zone } from './format.js'
 import { find, show } from './items.js'
+import { showActs } from './planned.js'
 import { Points } from './points.js'
 import { Steps } from './steps.js'
 import { language, texts } from './texts.js'
@@ -111,7 +112,7 @@ const render = () => {
   const parts = [vitals, alarms, choose, foot]
   if (!s) { rendering.run([...parts, empty]); return }
   rendering.run([() => head(s), () => stock(s), attempts, ...parts,
-    () => show(s, s.state === 'on_sale' && edge.ready, acts.includes('stock'), async () => { await find(sale); render() }), () => questions(s), () => log(s), refusals])
+    () => show(s, s.state === 'on_sale' && edge.ready, acts.includes('stock'), async () => { await find(sale); render() }), () => questions(s), () => showActs(s), () => log(s), refusals])
 }
 
 const head = (s) => {
