@@ -16,8 +16,8 @@ func cloneCommand() *cobra.Command {
 		Use: "clone <sale> <new> [--starts <time>] [--ends <time>] [--file <file>]", Short: "Writes the file of a sale again, for another one",
 		Long: `
 Writes the file of a sale under a new id and with other times: items with the units that
-the file loads, and not those that are left, limits and all other fields. What is scheduled,
-was sold, or was taken over from before is not in it. It applies nothing, and overwrites no file.
+the file loads, whatever is left, limits and all other fields. Sold units, the schedule and
+purchases that were taken over are not in it. It applies nothing, and overwrites no file.
 
 On a terminal it asks for the times. Elsewhere --starts is needed; without --ends the new
 sale is as long as the old one, by the clock of its time zone.`,

@@ -26,7 +26,7 @@ have, and writes a sale file with comments. It applies nothing, and overwrites n
 terminal nothing is asked: the flags then have all answers, and the id is the file's name,
 the time zone UTC and no purchase limited without them.
 
-A time is one with an offset, or without: then it is that of the sale's time zone.`,
+A time has an offset, or is one in the time zone of the sale.`,
 		Example: `  $ caddy stockgate sale new double11.yaml
   $ caddy stockgate sale new double11.yaml --timezone Asia/Shanghai --starts 2027-11-11T00:00 --ends 2027-11-12T00:00 --item 20001001=100:2 --per-buyer 2`,
 		RunE: action(newSale, "file"),
@@ -146,55 +146,59 @@ func newSale(c *call) error {
 		return err
 	}
 	a, s, items := c.asking(), new(sale.Sale), &askedItems{file: name}
-	ofFile := strings.TrimSuffix(filepath.Base(name), filepath.Ext(name))
-	if !sale.IsID(ofFile) {
-		ofFile = ""
+	for _, question := range []func() error{
+		func() error { return a.id(name, s) },
+		func() error { return a.timezone(s) },
+		func() error { return a.time("starts", "It starts at, such as 2027-11-11T00:00", "", s, &s.StartsAt) },
+		func() error { return a.ends("It ends at", "", s) },
+		func() error { return items.ask(a, s) },
+		func() error { return a.perBuyer(s) },
+		func() error {
+			return a.complete("caddy stockgate sale new " + name + " --starts 2027-11-11T00:00 --ends 2027-11-12T00:00 --item A-1=100:2")
+		},
+	} {
+		if err := question(); err != nil {
+			return err
+		}
 	}
-	err := a.about("id", "Id of the sale, such as double11", ofFile, func(text string) error {
+	return c.writeSale(name, s, items.csv)
+}
+
+// id gets the id of a new sale; the name of its file is offered.
+func (a *asking) id(file string, s *sale.Sale) error {
+	offered := strings.TrimSuffix(filepath.Base(file), filepath.Ext(file))
+	if !sale.IsID(offered) {
+		offered = ""
+	}
+	return a.about("id", "Id of the sale, such as double11", offered, func(text string) error {
 		s.ID = text
 		return checkID(text)
 	})
-	if err != nil {
-		return err
-	}
-	err = a.about("timezone", "Its time zone, such as Asia/Shanghai", "UTC", func(text string) error {
+}
+
+func (a *asking) timezone(s *sale.Sale) error {
+	return a.about("timezone", "Its time zone, such as Asia/Shanghai", "UTC", func(text string) error {
 		s.Timezone = text
 		if _, err := time.LoadLocation(text); err != nil || text == "Local" {
 			return fmt.Errorf("there is no time zone %q: use a name such as Asia/Shanghai", text)
 		}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	if err := a.time("starts", "It starts at, such as 2027-11-11T00:00", "", s, &s.StartsAt); err != nil {
-		return err
-	}
-	if err := a.ends("It ends at", "", s); err != nil {
-		return err
-	}
-	if err := items.ask(a, s); err != nil {
-		return err
-	}
-	err = a.about("per-buyer", "Units that one buyer may buy in the sale, or any", "any", func(text string) error {
-		n, err := strconv.ParseInt(text, 10, 64)
-		switch {
-		case text == "any":
-			s.Limits = nil
+}
+
+// perBuyer gets the purchase limit of a new sale.
+func (a *asking) perBuyer(s *sale.Sale) error {
+	return a.about("per-buyer", "Units that one buyer may buy in the sale, or any", "any", func(text string) error {
+		if s.Limits = nil; text == "any" {
 			return nil
-		case err != nil || n < 1 || n > sale.MaxUnits:
+		}
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 1 || n > sale.MaxUnits {
 			return fmt.Errorf("%q is no number of units: give 1 or more, or any", text)
 		}
 		s.Limits = []sale.Limit{{Per: "buyer", Every: "sale", Max: n, Count: "units"}}
 		return nil
 	})
-	if err != nil {
-		return err
-	}
-	if err := a.complete("caddy stockgate sale new " + name + " --starts 2027-11-11T00:00 --ends 2027-11-12T00:00 --item A-1=100:2"); err != nil {
-		return err
-	}
-	return c.writeSale(name, s, items.csv)
 }
 
 func checkID(text string) error {

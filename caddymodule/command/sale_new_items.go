@@ -108,14 +108,7 @@ func (i *askedItems) take(a *asking, s *sale.Sale, table string) error {
 	if !strings.EqualFold(filepath.Ext(table), ".csv") {
 		return fmt.Errorf("%s: the name of a file with items ends in .csv", table)
 	}
-	name := table
-	if i.file != "-" && !filepath.IsAbs(table) {
-		relative, err := filepath.Rel(filepath.Dir(i.file), table)
-		if err != nil {
-			return err
-		}
-		name = relative
-	}
+	name := besides(i.file, table)
 	probe := *s
 	probe.Items = nil
 	_, err := sale.ParseFrom(probe.YAML(name), sale.Sources{Items: func(items string) ([]byte, error) { return a.c.readItems(i.file, items) }})
@@ -124,4 +117,16 @@ func (i *askedItems) take(a *asking, s *sale.Sale, table string) error {
 	}
 	i.csv = name
 	return nil
+}
+
+// besides is the name of a file as another one is to give it: relative to that, where it is in the same directory or below.
+func besides(file, name string) string {
+	if file == "-" {
+		return name
+	}
+	relative, err := filepath.Rel(filepath.Dir(file), name)
+	if err != nil || filepath.IsAbs(name) && strings.HasPrefix(relative, "..") {
+		return name
+	}
+	return filepath.ToSlash(relative)
 }

@@ -114,7 +114,7 @@ func TestSaleClone(t *testing.T) {
 		"nothing can be asked: give --starts":                {"clone", "spring", "autumn", "--file", s.Path("n.yaml")},
 		"\"Autumn\" as the new id: must be":                  {"clone", "spring", "Autumn"},
 		"it takes 2 arguments":                               {"clone", "spring"},
-		"there is no sale":                                   {"clone", "winter", "autumn", "--starts", "2087-09-01T12:00", "--file", s.Path("n.yaml")},
+		"no such sale":                                       {"clone", "winter", "autumn", "--starts", "2087-09-01T12:00", "--file", s.Path("n.yaml")},
 		"--starts: there is no such time in Europe/Berlin":   {"clone", "spring", "autumn", "--starts", "2087-03-30T02:30", "--file", s.Path("n.yaml")},
 		"--ends: must be later than the start, 2087-09-01T1": {"clone", "spring", "autumn", "--starts", "2087-09-01T12:00", "--ends", "2087-09-01T11:00", "--file", s.Path("n.yaml")},
 	} {

@@ -21,8 +21,8 @@ func scheduleCommand() *cobra.Command {
 Plans an act of a sale for a time. The acts are kept in Redis with the sale: edges that run
 at the time do it, one of them each, also where edges or Redis were restarted since.
 
-The time is one with an offset, as in a sale file, or without: then it is that of the
-sale's time zone. Redis's clock decides when it has come.
+The time has an offset, as in a sale file, or is one in the time zone of the sale. Redis's
+clock decides when it has come.
 
 	open     opens the sale: it sells inside its window
 	pause    pauses it
@@ -31,8 +31,8 @@ sale's time zone. Redis's clock decides when it has come.
 	stock    changes the stock of an item: +50 or 50 adds units, -5 takes them away,
 	         =40 is what the stock becomes, sold units included
 
-The same act for the same time is planned once. What is not possible any more at its
-time fails: 'sale show' and the doctor say so. What no edge could do at its time is done
+The same act for the same time is planned once. An act that has become impossible at its
+time fails: 'sale show' and the doctor say so. One that no edge could do at its time is done
 late, in order; after the end of the sale only 'close' is.`,
 		Example: `  $ caddy stockgate sale schedule add double11 2027-11-10T23:59 open
   $ caddy stockgate sale schedule add double11 2027-11-11T12:00 stock 20001001 +50
@@ -103,7 +103,7 @@ func listActs(c *call) error {
 	if err := c.ask(http.MethodGet, schedulePath(c.args[0]), nil, &s); err != nil {
 		return err
 	}
-	return c.printActs(s.Scheduled, s.ActsDone, s.Timezone)
+	return c.printActs(s.Scheduled, s.Performed, s.Timezone)
 }
 
 // shownActs is how many acts of before `sale show` has.
@@ -111,11 +111,11 @@ const shownActs = 5
 
 // showActs prints what is scheduled, and what was done lately; nothing where there is neither.
 func showActs(c *call, b *adminapi.SaleShown) error {
-	if len(b.Scheduled)+len(b.ActsDone) == 0 {
+	if len(b.Scheduled)+len(b.Performed) == 0 {
 		return nil
 	}
 	c.printf("\n")
-	return c.printActs(b.Scheduled, b.ActsDone[max(0, len(b.ActsDone)-shownActs):], b.Timezone)
+	return c.printActs(b.Scheduled, b.Performed[max(0, len(b.Performed)-shownActs):], b.Timezone)
 }
 
 // printActs prints acts by time: what was done, then what is to come.

@@ -48,7 +48,7 @@ func TestSaleSchedule(t *testing.T) {
 		{2, "no change of stock", []string{"add", "double11", "2088-06-01T12:00", "stock", "plain", "many"}},
 		{2, "takes no item", []string{"add", "double11", "2088-06-01T12:00", "open", "--region", "x"}},
 		{1, "has ended by then", []string{"add", "double11", "2095-06-01T12:00", "open"}},
-		{1, "there is no sale", []string{"add", "other", "2088-06-01T12:00", "open"}},
+		{1, "no such sale", []string{"add", "other", "2088-06-01T12:00", "open"}},
 		{2, "no number of an act", []string{"cancel", "double11", "first"}},
 		{1, "has no act 9", []string{"cancel", "double11", "9"}},
 		{2, "which command?", nil},
@@ -79,14 +79,14 @@ func TestSaleSchedule(t *testing.T) {
 	due(t, store, reservation.PlannedAct{Act: "stock", SKU: "few", Change: "-4"})
 	s.Eventually("two acts that are done", func() (string, bool) {
 		shown := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "")
-		return fmt.Sprint(shown.ActsDone), len(shown.ActsDone) == 2
+		return fmt.Sprint(shown.Performed), len(shown.Performed) == 2
 	})
 	says("FAILED: only 3 units were available", "show", "double11")
 	if out := s.Run("doctor").Out; !strings.Contains(out, "act 5 of double11, stock of few -4") || !strings.Contains(out, "has failed: only 3 units were available") {
 		t.Errorf("the doctor says %s", out)
 	}
-	if out := s.OK("journal", "tail", "double11"); !strings.Contains(out, "ann@unix act 4") {
-		t.Errorf("the journal has %s", out)
+	if a := s.Admin("GET", "/stockgate/sales/double11/journal/movements?after=0&limit=100", ""); !strings.Contains(a.Body, "ann@unix act 4") {
+		t.Errorf("the journal has %s", a.Body)
 	}
 	if len(s.Logged("act scheduled")) == 0 || len(s.Logged("a scheduled act is done")) != 1 || len(s.Logged("scheduled act cancelled")) != 2 {
 		t.Error("the log does not tell of the acts")
@@ -98,7 +98,7 @@ func TestSaleSchedule(t *testing.T) {
 	if out := s.OK("stock", "undo", "double11"); !strings.Contains(out, "plain has 100 units after +30 (id undo-act-4-") {
 		t.Errorf("the change is taken back as %s", out)
 	}
-	if got := sitetest.Do[adminapi.SaleSchedule](s, "GET", "/stockgate/sales/double11/schedule", ""); len(got.Scheduled) != 1 || len(got.ActsDone) != 1 {
+	if got := sitetest.Do[adminapi.SaleSchedule](s, "GET", "/stockgate/sales/double11/schedule", ""); len(got.Scheduled) != 1 || len(got.Performed) != 1 {
 		t.Errorf("the API lists %+v", got)
 	}
 }

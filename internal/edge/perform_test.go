@@ -61,10 +61,10 @@ func acted(t *testing.T, s *reservation.Store, n int) string {
 	stocktest.Eventually(t, fmt.Sprint(n, " acts that are done"), func() bool {
 		var err error
 		b, err = s.SaleStock(stocktest.Soon(t), "s")
-		return err == nil && len(b.ActsDone) >= n && len(b.Scheduled) == 0
+		return err == nil && len(b.Performed) >= n && len(b.Scheduled) == 0
 	})
 	var all []string
-	for _, a := range b.ActsDone {
+	for _, a := range b.Performed {
 		outcome, _, _ := strings.Cut(a.Outcome(), " (") // a slow machine is late
 		all = append(all, a.What()+": "+outcome)
 	}

@@ -58,8 +58,8 @@ func ParseUnitChange(text string) (string, error) {
 // localTime is a time without an offset, as clocks in the sale's time zone show it.
 var localTime = regexp.MustCompile(`^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d)(:\d\d)?$`)
 
-// ParseTime reads a time as a sale's file has it, or one without an offset, which is that of the sale's time
-// zone. A local time that does not exist, or exists twice because clocks are set back, is an error.
+// ParseTime reads a time as a sale's file has it, or one without an offset, which is in the time zone of the
+// sale. A local time that does not exist, or exists twice because clocks are set back, is an error.
 func (s *Sale) ParseTime(text string) (time.Time, error) {
 	m := localTime.FindStringSubmatch(text)
 	if m == nil {

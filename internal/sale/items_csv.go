@@ -191,7 +191,7 @@ func (t *itemRows) separatorOf(text []byte) (rest []byte, comma rune) {
 	return text, ','
 }
 
-// madeANumber is what spreadsheets make of a long number, such as that of a barcode.
+// madeANumber matches what spreadsheets make of a long number, such as a barcode.
 var madeANumber = regexp.MustCompile(`^\d[.,]\d+[Ee]\+\d+$`)
 
 func csvText(v any) (string, error) {

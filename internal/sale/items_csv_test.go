@@ -50,7 +50,7 @@ func TestItemsFromCSV(t *testing.T) {
 	}
 }
 
-// What is wrong in the CSV is named by row and column.
+// Mistakes in the CSV are named by row and column.
 func TestItemsFromWrongCSV(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                                       "items.csv: is empty",

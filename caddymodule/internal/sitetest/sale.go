@@ -56,7 +56,7 @@ type SaleStock struct {
 	Mirror     *adminapi.SaleMirror
 	Queue      *adminapi.QueueState
 	Scheduled  []reservation.ScheduledAct
-	ActsDone   []reservation.ScheduledAct `json:"acts_done"`
+	Performed  []reservation.ScheduledAct
 }
 
 // Cell is sku, region: stock available held in_doubt confirmed.

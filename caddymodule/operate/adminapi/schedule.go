@@ -6,10 +6,10 @@ import "github.com/stockgate/stockgate/internal/store/reservation"
 type SaleSchedule struct {
 	ID       string `json:"id"`
 	Timezone string `json:"timezone"`
-	// Scheduled are the acts that are to come, by time, ActsDone the last ones that are done or failed, the newest
+	// Scheduled are the acts that are to come, by time, Performed the last ones that are done or failed, the newest
 	// last.
 	Scheduled []reservation.ScheduledAct `json:"scheduled"`
-	ActsDone  []reservation.ScheduledAct `json:"acts_done"`
+	Performed []reservation.ScheduledAct `json:"performed"`
 }
 
 // ActPlanned answers POST sales/{id}/schedule.

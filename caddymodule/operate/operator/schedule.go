@@ -27,12 +27,12 @@ func (o *operator) showSchedule(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, o.noSale(id, err)
 	}
-	answer := adminapi.SaleSchedule{ID: id, Timezone: b.Timezone, Scheduled: b.Scheduled, ActsDone: b.ActsDone}
+	answer := adminapi.SaleSchedule{ID: id, Timezone: b.Timezone, Scheduled: b.Scheduled, Performed: b.Performed}
 	if answer.Scheduled == nil {
 		answer.Scheduled = []reservation.ScheduledAct{}
 	}
-	if answer.ActsDone == nil {
-		answer.ActsDone = []reservation.ScheduledAct{}
+	if answer.Performed == nil {
+		answer.Performed = []reservation.ScheduledAct{}
 	}
 	return answer, nil
 }
@@ -82,7 +82,7 @@ func (o *operator) cancelAct(r *http.Request) (any, error) {
 	return adminapi.ActCancelled{ID: id, Act: act, Timezone: o.timezone(id)}, nil
 }
 
-// fieldsOf are those of an act for the log; nil: there is none.
+// fieldsOf names an act for the log; nil: there is none.
 func fieldsOf(id string, act *reservation.ScheduledAct) []zap.Field {
 	fields := []zap.Field{zap.String("sale", id)}
 	if act != nil {
@@ -91,7 +91,7 @@ func fieldsOf(id string, act *reservation.ScheduledAct) []zap.Field {
 	return fields
 }
 
-// timezone is that of a sale, as far as this edge knows it.
+// timezone returns the time zone of a sale, as far as this edge knows it.
 func (o *operator) timezone(id string) string {
 	if l, ok := o.runtime.Catalogue().Sale(id); ok {
 		return l.Sale.Timezone
@@ -130,8 +130,8 @@ func judgeSchedule(d *adminapi.Diagnosis, b *reservation.SaleStock, now time.Tim
 	if b.Status == sale.Closed {
 		return // whatever failed, nothing is sold any more
 	}
-	for i := range b.ActsDone {
-		if a := &b.ActsDone[i]; a.Failed {
+	for i := range b.Performed {
+		if a := &b.Performed[i]; a.Failed {
 			d.Add(adminapi.LevelError, "schedule", "act %[2]d of %[1]s, %[3]s at %[4]s, has failed: %[5]s. Do it yourself if it is still to be done, then 'caddy stockgate sale schedule cancel %[1]s %[2]d' ends this alarm",
 				b.ID, a.Number, a.What(), adminapi.SaleTime(a.At, b.Timezone), a.Detail)
 		}

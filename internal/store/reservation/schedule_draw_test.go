@@ -201,14 +201,14 @@ func (c *clocked) agrees(d *diary, after string) {
 		coming = append(coming, diaryAct{a.Number, a.At, string(a.Act), a.Change, a.Stale})
 	}
 	done := map[int64]string{}
-	for _, a := range b.ActsDone {
+	for _, a := range b.Performed {
 		if done[a.Number] = "done"; a.Failed {
 			done[a.Number] = "failed"
 		}
 	}
 	for number, outcome := range done { // older ones are not kept
 		if d.done[number] != outcome {
-			c.t.Fatalf("after %s, act %d is %s (%s); want %s", after, number, outcome, said(b.ActsDone), d.done[number])
+			c.t.Fatalf("after %s, act %d is %s (%s); want %s", after, number, outcome, said(b.Performed), d.done[number])
 		}
 	}
 	same := func(a, b diaryAct) bool {

@@ -86,11 +86,11 @@ func TestSchedule(t *testing.T) {
 			{time.Hour, ""},
 		} {
 			if c.step(step.after); c.perform() != step.want {
-				t.Fatalf("after %v more, it has done %q; want %s", step.after, said(c.is(sale.Open, 0).ActsDone), step.want)
+				t.Fatalf("after %v more, it has done %q; want %s", step.after, said(c.is(sale.Open, 0).Performed), step.want)
 			}
 		}
 		b := c.is(sale.Open, 0)
-		if got := said(b.ActsDone); !strings.HasPrefix(got, "2 pause") || !strings.HasSuffix(got, "5 resume: done (6s late)") || len(b.ActsDone) != 5 {
+		if got := said(b.Performed); !strings.HasPrefix(got, "2 pause") || !strings.HasSuffix(got, "5 resume: done (6s late)") || len(b.Performed) != 5 {
 			t.Errorf("what was done is %s", got)
 		}
 		if got := fmt.Sprint(c.told("cause", n)); got != "[paused ann@unix act 2 adjusted ann@unix act 3 adjusted ann@unix act 4 adjusted ann@unix act 1 open ann@unix act 5]" {
@@ -142,7 +142,7 @@ func TestScheduleFails(t *testing.T) {
 		if _, err := c.CancelAct(stocktest.Soon(t), "s", 4); !errors.Is(err, shard.ErrRefused) {
 			t.Errorf("what is done is taken back: %v", err)
 		}
-		if got := len(c.is(sale.Closed, 0).ActsDone); got != 3 {
+		if got := len(c.is(sale.Closed, 0).Performed); got != 3 {
 			t.Errorf("%d acts are told", got)
 		}
 		_, _, _, err := c.Schedule(stocktest.Soon(t), "s", reservation.PlannedAct{At: c.now.Add(time.Hour).Format(time.RFC3339), Act: "open"}, "")
@@ -174,7 +174,7 @@ func TestScheduleAndSteps(t *testing.T) {
 	})
 }
 
-// What was planned before Redis came back from a backup is not done; nor is a sale opened that may lack what was sold.
+// Acts that were planned before Redis came back from a backup are not done; nor is a sale opened that may lack what was sold.
 func TestScheduleAfterRestore(t *testing.T) {
 	eachClock(t, 9, func(t *testing.T, c *clocked) {
 		c.plan(time.Minute, "open")

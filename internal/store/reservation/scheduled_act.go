@@ -14,7 +14,7 @@ type ScheduledAct struct {
 	Number int64        `json:"number"`
 	At     time.Time    `json:"at"`
 	Act    sale.ActKind `json:"act"`
-	// SKU, Region and Change are those of a change of stock.
+	// SKU, Region and Change are of a change of stock only.
 	SKU    string `json:"sku,omitempty"`
 	Region string `json:"region,omitempty"`
 	Change string `json:"change,omitempty"`

@@ -73,10 +73,10 @@ type SaleStock struct {
 	Bypassed time.Time `json:"bypassed,omitzero"`
 	// Bundles are the bundles of the sale's file, with the stock of their components.
 	Bundles []BundleStock `json:"bundles,omitempty"`
-	// Scheduled are the acts that are to come, by time, ActsDone the last ones that are done or failed, the newest
+	// Scheduled are the acts that are to come, by time, Performed the last ones that are done or failed, the newest
 	// last.
 	Scheduled []ScheduledAct `json:"scheduled,omitempty"`
-	ActsDone  []ScheduledAct `json:"acts_done,omitempty"`
+	Performed []ScheduledAct `json:"performed,omitempty"`
 	// MovedIn is that of the sale's file; its JSON is that of adminapi.SaleShown.
 	MovedIn *sale.MovedIn `json:"-"`
 }
@@ -151,7 +151,7 @@ func (s *Store) SaleStock(ctx context.Context, id string) (*SaleStock, error) {
 		parsed[cell] = c
 	}
 	b.Bundles = bundles(&file, parsed)
-	if b.Scheduled, b.ActsDone, err = readBoth(h.Meta.Text(6), h.Meta.Text(7), h.Meta.Text(5), &file); err != nil {
+	if b.Scheduled, b.Performed, err = readBoth(h.Meta.Text(6), h.Meta.Text(7), h.Meta.Text(5), &file); err != nil {
 		return nil, err
 	}
 	slices.SortFunc(b.Items, func(a, c record.Cell) int {

@@ -1,4 +1,4 @@
-// What is scheduled of the sale, and what was done lately.
+// The acts of the sale that are scheduled, and the last ones.
 import { by, make, refill, table } from './dom.js'
 import { moment, span } from './format.js'
 import { texts } from './texts.js'
