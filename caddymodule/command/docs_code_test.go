@@ -151,6 +151,16 @@ func TestGoOfDocs(t *testing.T) {
 	}
 }
 
+// The items of the documentation can be loaded from their files.
+func TestItemsOfDocs(t *testing.T) {
+	for _, b := range blocksOf(t, "csv") {
+		const file = "id: s\nstarts_at: 2027-11-11T00:00:00Z\nends_at: 2027-11-12T00:00:00Z\nitems: items.csv\n"
+		if _, err := sale.ParseFrom([]byte(file), sale.Sources{Items: func(string) ([]byte, error) { return []byte(b[1]), nil }}); err != nil {
+			t.Errorf("%s: %v", b[0], err)
+		}
+	}
+}
+
 // Every query for Prometheus names metrics that there are.
 func TestPromQLOfDocs(t *testing.T) {
 	metrics := page(t, root+"docs/operate.md")
@@ -170,7 +180,7 @@ var illustrations = map[string]int{"json": 5, "http": 2, "mermaid": 1, "text": 1
 // Every other block is read or run by a test: those of these languages by the tests above, by
 // TestCommandsRun, by TestCaddyfilesOfDocs in package caddymodule, and nginx's by the tests of package e2e.
 func TestBlocksOfDocs(t *testing.T) {
-	tested := map[string]bool{"caddyfile": true, "console": true, "yaml": true, "sql": true, "python": true, "go": true, "promql": true, "conf": true, "nginx": true}
+	tested := map[string]bool{"caddyfile": true, "console": true, "yaml": true, "sql": true, "python": true, "go": true, "promql": true, "conf": true, "nginx": true, "csv": true}
 	have := make(map[string]int)
 	for _, name := range pagesOfDocs(t) {
 		for _, m := range block.FindAllStringSubmatch(page(t, root+name), -1) {

@@ -15,7 +15,7 @@ import (
 func scheduleCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "schedule <command>", Short: "Plans acts of a sale: open, pause, resume, close, stock"}
 	add := &cobra.Command{
-		Use:   "add <sale> <time> open|pause|resume|close|stock [<sku> <change>] [--region <region>]",
+		Use:   "add <sale> <time> <act> [<sku>] [<change>] [--region <region>]",
 		Short: "Plans an act for a time",
 		Long: `
 Plans an act of a sale for a time. The acts are kept in Redis with the sale: edges that run
