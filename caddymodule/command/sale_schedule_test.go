@@ -67,6 +67,7 @@ func TestSaleSchedule(t *testing.T) {
 	says("act 3 of double11 is taken back: close at 2088-06-02", "schedule", "cancel", "double11", "3")
 	says("act 2 of double11 is taken back: stock of two in beijing -5", "schedule", "cancel", "double11", "2")
 
+	s.Load(app) // as at a reload
 	store := func() *reservation.Store {
 		opened, err := reservation.Open(shard.Options{Addresses: []string{server.Addr()}, Timeout: time.Minute})
 		if err != nil {
