@@ -19,6 +19,10 @@ func (l *learner) findDoors() {
 	l.plan.add("other_items refuse", "")
 	l.question("By which other ways can an order be placed?", list+" Name the other doors of the shop: an express checkout, an older version of its API, an app, the administrators' pages, a webhook. "+
 		"Close each in stockgate_guard with `close <path>`, or put a gate before it.", "stockgate_guard")
+	l.askItems()
+}
+
+func (l *learner) askItems() {
 	l.question("Which items are sold, how many, and when?", "The sale file has the item of the recording. Its stock, its times and its limits are not in any recording.", "items:")
 }
 

@@ -73,6 +73,9 @@ func (s *shop) find(r *http.Request, body []byte) *learn.Exchange {
 		s.got = r.Header.Clone()
 		return s.playing
 	}
+	if staged := s.learned.Staged(r.RequestURI, body, s.playing); staged != nil {
+		return staged
+	}
 	return s.learned.Recorded(r.Method, r.URL.EscapedPath(), body)
 }
 
