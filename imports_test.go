@@ -100,7 +100,7 @@ func TestImportsPointOneWay(t *testing.T) {
 var arrows = map[string][]string{
 	"internal/fastpath":       nil,
 	"internal/recipe":         {"examples"},
-	"internal/learn":          {"internal/recipe"},
+	"internal/learn":          {"filters/webhook", "internal/recipe"},
 	"internal/loop":           nil,
 	"internal/fastpath/h2":    {"internal/fastpath"},
 	"filters/list":            {"internal/ipaddr", "internal/loop"},

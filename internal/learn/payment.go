@@ -1,8 +1,6 @@
 package learn
 
 import (
-	"fmt"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
@@ -33,87 +31,30 @@ func hostName(u *url.URL) string {
 	return "another company"
 }
 
-// signatureHeader returns the field with the signature of a webhook; empty: it is none.
-func signatureHeader(x *Exchange) string {
-	for name := range x.Header {
-		n := folded(name)
-		if (strings.Contains(n, "signature") || strings.Contains(n, "hmac")) && nameLike.MatchString(name) {
-			return http.CanonicalHeaderKey(name)
-		}
+// settleByTemplate writes a block that waits for an operator: the provider calls the shop directly, and no
+// browser records that.
+func (l *learner) settleByTemplate(to *url.URL) {
+	verify, path, h := "verify hmac X-Signature sha256 {env.WEBHOOK_SECRET}", "/webhooks/payment", &hook{ref: "order", tests: []string{"json status paid"}}
+	if strings.HasSuffix(to.Hostname(), "stripe.com") {
+		verify, path = "verify stripe {env.WEBHOOK_SECRET}", "/webhooks/stripe"
+		h = &hook{ref: "data.object.client_reference_id", tests: []string{"json type checkout.session.completed checkout.session.async_payment_succeeded", "json data.object.payment_status paid"}}
 	}
-	return ""
+	if strings.HasSuffix(to.Hostname(), "adyen.com") {
+		verify, path = "verify adyen {env.WEBHOOK_SECRET}", "/webhooks/adyen"
+		h = &hook{ref: "merchantReference", tests: []string{"json eventCode AUTHORISATION", "json success true"}}
+	}
+	l.settleLater(resolveBlock(path, verify, h), "How does the payment settle the order?", "The provider's webhook goes to the shop, not to the browser, so it was not recorded. Say at which path the shop takes it, how it is signed, "+
+		"where it has the order's number, and which event is a payment (docs/webhooks.md), and take the # away. Without it the shop must confirm through stockgate_api: until then a paid order is not confirmed, and its units come back.")
 }
 
-// webhook finds the event of the payment, which only a recording at the shop's side has.
-func (l *learner) webhook() *Exchange {
-	for _, x := range l.fromShop() {
-		if x.Entry > l.order.Entry && x.Method == "POST" && signatureHeader(x) != "" && l.refIn(x) != "" && l.kindOfEvent(x) != "" {
-			return x
-		}
-	}
-	return nil
-}
-
-// refIn returns where an event has the order's number.
+// refIn returns where an answer has the order's number.
 func (l *learner) refIn(x *Exchange) string {
-	_, tree := x.body()
-	for _, leaf := range leavesOf(tree) {
+	for _, leaf := range leavesOf(x.answerTree()) {
 		if leaf.text == l.plan.ref && l.hidden.path(leaf.dotted()) {
 			return leaf.dotted()
 		}
 	}
 	return ""
-}
-
-// kindOfEvent writes the test by which the event of a payment is known.
-func (l *learner) kindOfEvent(x *Exchange) string {
-	_, tree := x.body()
-	for _, want := range []string{"type", "event", "eventcode", "status"} {
-		for _, leaf := range leavesOf(tree) {
-			if word, ok := l.hidden.word(leaf.text); ok && folded(leaf.name()) == want && len(leaf.path) == 1 && l.hidden.path(leaf.dotted()) {
-				return "json " + leaf.dotted() + " " + word
-			}
-		}
-	}
-	return ""
-}
-
-// settleBy writes stockgate_resolve for a recorded webhook.
-func (l *learner) settleBy(x *Exchange) {
-	verify := "verify hmac " + signatureHeader(x) + " sha256 {env.WEBHOOK_SECRET}"
-	switch signatureHeader(x) {
-	case "Stripe-Signature":
-		verify = "verify stripe {env.WEBHOOK_SECRET}"
-	case "Webhook-Signature":
-		verify = "verify standard {env.WEBHOOK_SECRET}"
-	}
-	text := resolveBlock(x.pattern(l.hidden), verify, l.refIn(x), l.kindOfEvent(x))
-	l.plan.after = append(l.plan.after, option{text, because("the webhook of the payment", x)})
-	l.question("Which secret signs the webhook?", "Set the variable to the secret that the payment provider shows, and check that the scheme is the provider's.", verify)
-	l.question("Which event says that no payment will come?", "Without one, the units of an order that is not paid come back after `hold_for`.", "confirm @paid")
-}
-
-func resolveBlock(path, verify, ref, event string) string {
-	return fmt.Sprintf("stockgate_resolve %s {\n\t%s\n\tref {json.%s}\n\t@paid {\n\t\t%s\n\t}\n\tconfirm @paid\n}", path, verify, ref, event)
-}
-
-// settleByTemplate writes a block that waits for an operator: the provider calls the shop directly, and no
-// browser records that.
-func (l *learner) settleByTemplate(to *url.URL) {
-	verify, ref, event, path := "verify hmac X-Signature sha256 {env.WEBHOOK_SECRET}", "order", "json status paid", "/webhooks/payment"
-	if strings.HasSuffix(to.Hostname(), "stripe.com") {
-		verify, ref, path = "verify stripe {env.WEBHOOK_SECRET}", "data.object.client_reference_id", "/webhooks/stripe"
-		event = "json type checkout.session.completed checkout.session.async_payment_succeeded\n\t\tjson data.object.payment_status paid"
-	}
-	if strings.HasSuffix(to.Hostname(), "adyen.com") {
-		verify, ref, path = "verify adyen {env.WEBHOOK_SECRET}", "merchantReference", "/webhooks/adyen"
-		event = "json eventCode AUTHORISATION\n\t\tjson success true"
-	}
-	text := "# " + strings.ReplaceAll(resolveBlock(path, verify, ref, event), "\n", "\n# ")
-	n := l.question("How does the payment settle the order?", "The provider's webhook goes to the shop, not to the browser, so it was not recorded. Say at which path the shop takes it, how it is signed, "+
-		"where it has the order's number, and which event is a payment (docs/webhooks.md), and take the # away. Without it the shop must confirm through stockgate_api: until then a paid order is not confirmed, and its units come back.",
-		"# stockgate_resolve "+path+" {")
-	l.plan.after = append(l.plan.after, option{text, seeQuestion(n)})
 }
 
 // askOrder finds the request after the order that shows it, with its lines, and lets the gate ask that.
@@ -132,7 +73,7 @@ func (l *learner) askOrder() bool {
 		inner := lines.option("ask")
 		l.plan.add("outcome ask GET http://"+shopAddress+path+" {\n\t"+inner+"\n}", because("shows the order", x))
 		tests := "\tstatus 200\n\tjson " + state + " " + word
-		if named := l.refIn(&Exchange{Header: x.AnswerHeader, Body: x.Answer}); named != "" && strings.Contains(path, "{ref}") {
+		if named := l.refIn(x); named != "" && strings.Contains(path, "{ref}") {
 			tests += "\n\tjson " + named + " {ref}"
 		}
 		l.plan.add("@sold {\n"+tests+"\n}", because("its state", x))

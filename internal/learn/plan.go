@@ -23,6 +23,7 @@ type plan struct {
 	ref       string // its value in the recording; it is not written
 	cartID    string // where the lookup has the id of the cart
 	backend   bool
+	hook      string // the path of the payment's webhook
 	confirms  bool
 	atRoot    []option // beside the gate: where the site is
 	known     *known   // the shop; nil: the configuration is inferred

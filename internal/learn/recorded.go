@@ -31,9 +31,7 @@ func asksTheSame(x *Exchange, body []byte) bool {
 
 // IsWebhook reports whether a request goes to a stockgate_resolve of the configuration.
 func (l *Learned) IsWebhook(x *Exchange) bool {
-	return slices.ContainsFunc(l.plan.after, func(o option) bool {
-		return len(o.text) > 0 && o.text[0] != '#' && x.Method == "POST" && signatureHeader(x) != ""
-	})
+	return l.plan.hook != "" && isSigned(x) && x.pattern(l.hidden) == l.plan.hook
 }
 
 // Removed asks about a field that does not reach the shop.

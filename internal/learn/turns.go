@@ -90,7 +90,7 @@ func (l *learner) orderPaths() string {
 func (l *learner) changingPaths() (paths []string, seen []*Exchange) {
 	for _, x := range l.fromShop() {
 		path := x.pattern(l.hidden)
-		if !x.changes() || l.isOrder(x) || signatureHeader(x) != "" || slices.Contains(paths, path) || len(paths) == 20 {
+		if !x.changes() || l.isOrder(x) || isSigned(x) || slices.Contains(paths, path) || len(paths) == 20 {
 			continue
 		}
 		paths, seen = append(paths, path), append(seen, x)

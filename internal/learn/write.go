@@ -138,7 +138,7 @@ func (l *Learned) fill(text string, t Addresses) string {
 	}
 	pairs := []string{shopAddress, shop, tokenKey, key}
 	if t.Webhook != "" {
-		pairs = append(pairs, "{env.WEBHOOK_SECRET}", t.Webhook)
+		pairs = append(pairs, "{env.WEBHOOK_SECRET}", t.Webhook, "{env.WEBHOOK_ID}", "CHECK1")
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
