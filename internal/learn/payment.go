@@ -65,7 +65,7 @@ func (l *learner) askOrder() bool {
 		if x.Entry <= l.order.Entry || x.Method != "GET" || x.Status != 200 || lines == nil || !lines.list || lines.quantity == "" {
 			continue
 		}
-		path, ok := l.askedBy(x)
+		path, dropped, ok := l.askedBy(x)
 		state, word := l.stateIn(tree)
 		if !ok || state == "" || !sameLines(lines.lines, l.plan.lines.lines) || lines.array != "" && !l.hidden.path(lines.array) || !l.hidden.path(lines.item) {
 			continue
@@ -80,6 +80,7 @@ func (l *learner) askOrder() bool {
 		l.plan.add("confirm @sold", because("shows an order that was sold", x))
 		n := l.question("What does the shop answer about an order that was not placed?", "The gate asks the shop how the order ended. The recording shows an order that was placed; for one that was not, the gate expects 404.", "release 404")
 		l.plan.add("release 404", seeQuestion(n))
+		l.askDropped(&cart{Exchange: x, dropped: dropped}, "release 404")
 		l.plan.confirms = true
 		return true
 	}
@@ -87,7 +88,7 @@ func (l *learner) askOrder() bool {
 }
 
 // askedBy writes the path of a question about the order: what varies in it is the ref, or in the order's answer.
-func (l *learner) askedBy(x *Exchange) (string, bool) {
+func (l *learner) askedBy(x *Exchange) (path string, dropped []string, ok bool) {
 	own, named := x.segments(), false
 	for i, s := range x.template(l.hidden) {
 		if s != "*" {
@@ -99,11 +100,12 @@ func (l *learner) askedBy(x *Exchange) (string, bool) {
 		case l.inAnswer(own[i]) != "":
 			own[i] = "{answer." + l.inAnswer(own[i]) + "}"
 		default:
-			return "", false
+			return "", nil, false
 		}
 		named = true
 	}
-	return "/" + strings.Join(own, "/"), named
+	c := &cart{Exchange: x, ref: requestValue{"the ref", leaf{text: l.plan.ref}}}
+	return "/" + strings.Join(own, "/") + l.queryAsked(c), c.dropped, named
 }
 
 // inAnswer returns where the answer to the order has a value.

@@ -18,7 +18,8 @@ func (l *Learned) Recorded(method, path string, body []byte) *Exchange {
 	return after
 }
 
-// asksTheSame compares the documents of questions to a GraphQL server. All other questions have no body.
+// asksTheSame compares the documents of questions to a GraphQL server, and their variables. All other questions have
+// no body.
 func asksTheSame(x *Exchange, body []byte) bool {
 	other := &Exchange{Method: x.Method, Header: x.Header, Body: body}
 	asked, ok := queryIn(other)
@@ -26,7 +27,8 @@ func asksTheSame(x *Exchange, body []byte) bool {
 		return true
 	}
 	own, ok := queryIn(x)
-	return ok && squeezed(own.Query) == squeezed(asked.Query)
+	return ok && squeezed(own.Query) == squeezed(asked.Query) &&
+		slices.EqualFunc(leavesOf(decodeJSON(own.Variables)), leavesOf(decodeJSON(asked.Variables)), func(a, b leaf) bool { return a.dotted() == b.dotted() && a.text == b.text })
 }
 
 // IsWebhook reports whether a request goes to a stockgate_resolve of the configuration.

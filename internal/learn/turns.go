@@ -17,7 +17,7 @@ func (l *learner) findTurns() {
 	credentials := l.credentials()
 	if l.cart.index >= 0 {
 		credentials = append(credentials, pathValue(l.cart.index))
-	} else if l.plan.cartID != "" && len(credentials) > 0 && !strings.Contains(l.cart.lookup, "{jwt.") {
+	} else if l.cart.ref.value == "" && l.plan.cartID != "" && len(credentials) > 0 && !strings.Contains(l.cart.lookup, "{jwt.") {
 		credentials = append(credentials, "{lookup."+l.plan.cartID+"}")
 	}
 	if l.order.op == nil && l.cart.index >= 0 {

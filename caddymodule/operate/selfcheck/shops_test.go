@@ -55,6 +55,7 @@ var shops = map[string]func(*testing.T) *testShop{
 	"a form with a session":          formShop,
 	"JSON with a JWT":                jsonShop,
 	"GraphQL with persisted queries": graphQLShop,
+	"GraphQL with ids of carts":      graphQLCartShop,
 	"200 with a code":                codeShop,
 	"a payment page and its webhook": paymentShop,
 	"a webhook in the recording":     recordedPaymentShop,
