@@ -17,6 +17,8 @@ type cart struct {
 	ref     requestValue // of the order, that names the cart; the zero value: none does
 	index   int          // of the segment of the order's path that is the ref; below 0: none is
 	dropped []string     // parameters that the lookup does not have
+
+	names func(text string) string // the placeholder of a value by which the question names its subject; empty: it does not
 }
 
 // lookUpCart finds the last answer before the order that shows a cart, and that the gate can ask for with
@@ -28,6 +30,7 @@ func (l *learner) lookUpCart() error {
 			continue
 		}
 		c := &cart{Exchange: x, tree: x.answerTree(), index: -1}
+		c.names = func(text string) string { return c.named(l.valueOfOrder(text)) }
 		if c.lines = findLines(c.tree); c.lines == nil || !c.lines.list || c.lines.quantity == "" || !looksLikeCart(c) {
 			continue
 		}

@@ -23,8 +23,8 @@ func (l *learner) asked(c *cart, value any, text bool) (written any, ok bool) {
 		return nil, false
 	}
 	if isString || text {
-		if c.named(l.valueOfOrder(own)) {
-			return "{ref}", true
+		if name := c.names(own); name != "" {
+			return name, true
 		}
 		if claim := l.claimWith(own); claim != "" {
 			return "{jwt." + claim + "}", true
@@ -33,15 +33,15 @@ func (l *learner) asked(c *cart, value any, text bool) (written any, ok bool) {
 	return value, l.isConstant(own)
 }
 
-// named notes which value of the order names the cart. One question has one.
-func (c *cart) named(v requestValue) bool {
+// named notes which value of the order names the cart, and returns its placeholder. One question has one.
+func (c *cart) named(v requestValue) string {
 	if v.value == "" || c.ref.value != "" && c.ref.leaf.text != v.leaf.text {
-		return false
+		return ""
 	}
 	if c.ref.value == "" {
 		c.ref = v
 	}
-	return true
+	return "{ref}"
 }
 
 // valueOfOrder finds a value of the order request that is no accident: an id, or what is named like one.
@@ -144,12 +144,16 @@ func (l *learner) pathAsked(c *cart) (string, bool) {
 			continue
 		}
 		at := slices.Index(order, own[i])
-		if at >= 0 && c.named(requestValue{pathValue(at), leaf{[]string{"path"}, own[i]}}) {
-			c.index = at
-		} else if !c.named(l.valueOfOrder(own[i])) {
+		name := ""
+		if at >= 0 {
+			name, c.index = c.named(requestValue{pathValue(at), leaf{[]string{"path"}, own[i]}}), at
+		} else {
+			name = c.names(own[i])
+		}
+		if name == "" {
 			return "", false
 		}
-		own[i] = "{ref}"
+		own[i] = name
 	}
 	return "/" + strings.Join(own, "/") + l.queryAsked(c), true
 }

@@ -89,3 +89,37 @@ func TestLookupsWithAQuery(t *testing.T) {
 		}
 	}
 }
+
+// TestOrderAskedByGraphQL looks at the order afterwards, by what names its cart.
+func TestOrderAskedByGraphQL(t *testing.T) {
+	session := map[string]string{"Cookie": "sid=c0ffee5e55104"}
+	const cart = "query Cart($id: ID!) { cart(id: $id) { id lines { sku quantity } } }"
+	for _, c := range []struct {
+		name, query, answer string
+		variables           map[string]any
+		want                string // empty: the gate does not ask
+	}{
+		{"by its cart", "query Order($cart: ID!) { order(cart: $cart) { state lines { sku quantity } } }", `{"data":{"order":{"cartId":"cart_01JABCD9","state":"PLACED","lines":[{"sku":"SNK-1","quantity":2}]}}}`,
+			map[string]any{"cart": "cart_01JABCD9"}, `"variables":{"cart":"{ref}"}}`},
+		{"by a number that only the answer has", "query Order($code: String!) { order(code: $code) { state lines { sku quantity } } }", `{"data":{"order":{"state":"PLACED","lines":[{"sku":"SNK-1","quantity":2}]}}}`, map[string]any{"code": "SO-77123"}, ""},
+		{"by nothing", "query Last { lastOrder { state lines { sku quantity } } }", `{"data":{"lastOrder":{"state":"PLACED","lines":[{"sku":"SNK-1","quantity":2}]}}}`, nil, ""},
+		{"another order", "query Order($cart: ID!) { order(cart: $cart) { state lines { sku quantity } } }", `{"data":{"order":{"state":"PLACED","lines":[{"sku":"SNK-1","quantity":1}]}}}`, map[string]any{"cart": "cart_01JABCD9"}, ""},
+	} {
+		entries := graphQLCart(cart, map[string]any{"id": "cart_01JABCD9"}, session)
+		raw, err := json.Marshal(map[string]any{"query": c.query, "variables": c.variables})
+		if err != nil {
+			t.Fatal(err)
+		}
+		after := entries[0]
+		after.body, after.answer = string(raw), c.answer
+		l, err := learned(t, append(entries, after))
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		file := l.Caddyfile(learn.Addresses{})
+		if asks := strings.Contains(file, "outcome ask POST"); asks != (c.want != "") || !strings.Contains(file, c.want) || asks && !strings.Contains(file, "json data.order.cartId {ref}") {
+			t.Errorf("%s:\n%s", c.name, file)
+		}
+	}
+}

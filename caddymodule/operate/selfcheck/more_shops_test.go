@@ -109,6 +109,11 @@ func graphQLCartShop(*testing.T) *testShop {
 			id := s.issue("cart-" + rand.Text())
 			carts[id] = user
 			data["createCart"] = map[string]any{"id": id}
+		case strings.Contains(document, "orderOfCart"):
+			data["orderOfCart"] = nil
+			if carts[cart] == user+" ordered" {
+				data["orderOfCart"] = map[string]any{"id": cart, "state": "PLACED", "lines": []any{map[string]any{"sku": "SNK-8", "quantity": 1}}}
+			}
 		case strings.Contains(document, "cart(id"):
 			data["cart"] = nil
 			if mine {
@@ -119,7 +124,7 @@ func graphQLCartShop(*testing.T) *testShop {
 			return
 		default:
 			number, _ := s.order()
-			delete(carts, cart)
+			carts[cart] = user + " ordered"
 			data["completeCart"] = map[string]any{"order": map[string]any{"code": number}}
 		}
 		writeJSON(w, 200, map[string]any{"data": data})
@@ -138,7 +143,11 @@ func graphQLCartShop(*testing.T) *testShop {
 		ask(`mutation Create($sku: String!) { createCart(sku: $sku) { id } }`, map[string]any{"sku": "SNK-8"}, &got)
 		ask(`query Cart($id: ID!, $locale: String) { cart(id: $id, locale: $locale) { id customer { id } lines { sku quantity } } }`, map[string]any{"id": got.Data.CreateCart.ID, "locale": "en"}, &got)
 		ask(`mutation Complete($cartId: ID!) { completeCart(cartId: $cartId) { order { code } } }`, map[string]any{"cartId": got.Data.CreateCart.ID}, &got)
-		return got.Data.CompleteCart != nil
+		if got.Data.CompleteCart == nil {
+			return false
+		}
+		ask(`query Order($id: ID!) { orderOfCart(id: $id) { id state lines { sku quantity } } }`, map[string]any{"id": got.Data.CreateCart.ID}, &got)
+		return true
 	}
 	return s
 }
