@@ -158,7 +158,7 @@ func (l *learner) pathAsked(c *cart) (string, bool) {
 	return "/" + strings.Join(own, "/") + l.queryAsked(c), true
 }
 
-// queryAsked writes the parameters. The gate sends those of the order request itself.
+// queryAsked writes the parameters. The gate adds the ones that the order request has.
 func (l *learner) queryAsked(c *cart) string {
 	var kept []string
 	for part := range strings.SplitSeq(c.URL.RawQuery, "&") {

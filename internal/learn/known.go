@@ -33,6 +33,7 @@ func (l *learner) recognise() bool {
 			l.plan.known = k
 			return true
 		}
+		l.plan.lines = nil
 		l.looks = fmt.Sprintf("The order request looks like one of %s, for which there is a tested configuration (docs/%s.md), but: %s. "+
 			"So it was not taken. If the shop is %s %s, take it.", r.Name, r.ID, strings.Join(differs, "; "), r.Name, r.Versions)
 	}

@@ -2,15 +2,15 @@ package learn
 
 import "slices"
 
-// Recorded returns what was recorded of a question that a gate asks: the last one before the order, or else
-// the first one after it. nil: there is none.
-func (l *Learned) Recorded(method, path string, body []byte) *Exchange {
+// Recorded returns what was recorded of a question that a gate asks while an order is played: the last one before it
+// in its recording, or else the first one after it. nil: there is none.
+func (l *Learned) Recorded(method, path string, body []byte, played *Exchange) *Exchange {
 	var after *Exchange
 	for _, x := range slices.Backward(l.Others) {
-		if x.File != l.Order.File || x.Method != method || x.URL.EscapedPath() != path || !asksTheSame(x, body) {
+		if x.File != played.File || x.Method != method || x.URL.EscapedPath() != path || !asksTheSame(x, body) {
 			continue
 		}
-		if x.Entry < l.Order.Entry {
+		if x.Entry < played.Entry {
 			return x
 		}
 		after = x

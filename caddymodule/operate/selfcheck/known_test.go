@@ -32,12 +32,13 @@ func TestKnownShops(t *testing.T) {
 				t.Fatalf("%d %s%s", ran.Status, ran.Out, ran.Errors)
 			}
 			learned := read(t, dir, "Caddyfile")
-			want := r.Here(map[string]string{"SITE": "shop.example.com", "SHOP": "10.0.0.5:3000"})
-			if withoutComments(learned) != withoutComments(want) {
-				t.Errorf("it is not the tested configuration:\n%s", learned)
+			tested, err := os.ReadFile(filepath.Join("../../../examples", r.ID, "Caddyfile"))
+			if err != nil {
+				t.Fatal(err)
 			}
-			if !strings.HasPrefix(want, r.Caddyfile[:strings.Index(r.Caddyfile, "{$SITE")]) || strings.Contains(want, "{$SHOP:127.") {
-				t.Errorf("other defaults change more than the addresses:\n%s", want)
+			back := strings.NewReplacer("{$SITE:shop.example.com}", "{$SITE:http://:8080}", "{$SHOP:10.0.0.5:3000}", "{$SHOP:"+r.Default("SHOP")+"}")
+			if withoutComments(back.Replace(learned)) != withoutComments(string(tested)) || strings.Count(learned, "shop.example.com}") != 1 || strings.Contains(learned, r.Default("SHOP")) {
+				t.Errorf("it is not the tested configuration:\n%s", learned)
 			}
 			if !regexp.MustCompile(`\{sku: "SNK-1", ids: \["[A-Za-z0-9_]+"\], stock: 1\}`).MatchString(read(t, dir, "sale.yaml")) {
 				t.Error(read(t, dir, "sale.yaml"))

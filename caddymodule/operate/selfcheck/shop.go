@@ -76,7 +76,7 @@ func (s *shop) find(r *http.Request, body []byte) *learn.Exchange {
 	if staged := s.learned.Staged(r.RequestURI, body, s.playing); staged != nil {
 		return staged
 	}
-	return s.learned.Recorded(r.Method, r.URL.EscapedPath(), body)
+	return s.learned.Recorded(r.Method, r.URL.EscapedPath(), body, s.playing)
 }
 
 // answer answers as it was recorded; nil: nothing was.
