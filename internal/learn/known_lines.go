@@ -31,17 +31,21 @@ func (l *learner) knownLines(r *recipe.Recipe) *linesFrom {
 	return nil
 }
 
+// maxLines bounds the lines of a recorded cart.
+const maxLines = 50
+
 func (l *learner) linesOfCart(r *recipe.Recipe, list []any) (lines []itemLine) {
-	if len(list) > 50 {
+	if len(list) > maxLines {
 		return nil
 	}
+	skus := l.skusOf()
 	for _, e := range list {
 		var line itemLine
 		line.ID, _ = scalar(at(e, r.Cart.ID))
 		line.SKU, _ = scalar(at(e, r.Cart.SKU))
 		line.Quantity = units(at(e, r.Cart.Quantity))
 		if line.SKU == "" {
-			line.SKU = l.skuOf(line.ID)
+			line.SKU = skus[line.ID]
 		}
 		if line.SKU == "" || line.Quantity == 0 {
 			return nil
@@ -51,26 +55,27 @@ func (l *learner) linesOfCart(r *recipe.Recipe, list []any) (lines []itemLine) {
 	return lines
 }
 
-// skuOf finds an object that has this id and an SKU, in all answers; empty: none, or several with other SKUs.
-func (l *learner) skuOf(id string) string {
-	found := make(map[string]bool)
+// skusOf maps ids to the SKU that an object beside them has, in all answers; to nothing where objects with one id have
+// several.
+func (l *learner) skusOf() map[string]string {
+	found := make(map[string]string)
 	for _, x := range l.fromShop() {
-		if id == "" || !strings.Contains(string(x.Answer), id) {
+		if !strings.Contains(string(x.Answer), `"sku"`) {
 			continue
 		}
 		walk(x.answerTree(), nil, func(_ []string, v any) bool {
 			object, _ := v.(map[string]any)
 			sku, _ := object["sku"].(string)
-			if own, _ := scalar(object["id"]); own == id && sku != "" {
-				found[sku] = true
+			id, _ := scalar(object["id"])
+			if sku == "" || id == "" {
+				return true
 			}
+			if other, known := found[id]; known && other != sku {
+				sku = ""
+			}
+			found[id] = sku
 			return true
 		})
 	}
-	if len(found) == 1 {
-		for sku := range found {
-			return sku
-		}
-	}
-	return ""
+	return found
 }

@@ -37,7 +37,7 @@ func (l *learner) inferKnown() {
 	for _, q := range k.Questions {
 		l.question(q.Title, q.Text, recipe.LineWith(k.text, q.Line))
 	}
-	l.askAboutOrigins()
+	l.askAboutOrigins(l.siteLine())
 	l.askKnownDoors()
 	l.askItems()
 }

@@ -31,18 +31,25 @@ func hostName(u *url.URL) string {
 	return "another company"
 }
 
+// expected are events of providers, as docs/webhooks.md has them, by the host of the page on which buyers pay.
+var expected = map[string]*hook{
+	"stripe.com": {schemes: []string{"stripe"}, ref: "data.object.client_reference_id",
+		tests: []string{"json type checkout.session.completed checkout.session.async_payment_succeeded", "json data.object.payment_status paid"}},
+	"adyen.com":      {schemes: []string{"adyen"}, ref: "merchantReference", tests: []string{"json eventCode AUTHORISATION", "json success true"}},
+	"paypal.com":     {schemes: []string{"paypal"}, ref: "resource.custom_id", tests: []string{"json event_type PAYMENT.CAPTURE.COMPLETED", "json resource.status COMPLETED"}},
+	"gocardless.com": {schemes: []string{"gocardless"}, ref: "resource_metadata.order_no", tests: []string{"json action confirmed"}},
+}
+
 // settleByTemplate writes a block that waits for an operator: the provider calls the shop directly, and no
 // browser records that.
 func (l *learner) settleByTemplate(to *url.URL) {
-	verify, path, h := "verify hmac X-Signature sha256 {env.WEBHOOK_SECRET}", "/webhooks/payment", &hook{ref: "order", tests: []string{"json status paid"}}
-	if strings.HasSuffix(to.Hostname(), "stripe.com") {
-		verify, path = "verify stripe {env.WEBHOOK_SECRET}", "/webhooks/stripe"
-		h = &hook{ref: "data.object.client_reference_id", tests: []string{"json type checkout.session.completed checkout.session.async_payment_succeeded", "json data.object.payment_status paid"}}
+	path, h := "/webhooks/payment", &hook{schemes: []string{"hmac X-Signature sha256"}, ref: "order", tests: []string{"json status paid"}}
+	for host, event := range expected {
+		if to.Hostname() == host || strings.HasSuffix(to.Hostname(), "."+host) {
+			path, h = "/webhooks/"+event.schemes[0], event
+		}
 	}
-	if strings.HasSuffix(to.Hostname(), "adyen.com") {
-		verify, path = "verify adyen {env.WEBHOOK_SECRET}", "/webhooks/adyen"
-		h = &hook{ref: "merchantReference", tests: []string{"json eventCode AUTHORISATION", "json success true"}}
-	}
+	verify := l.verifyLine(h.schemes[0], path)
 	l.settleLater(resolveBlock(path, verify, h), "How does the payment settle the order?", "The provider's webhook goes to the shop, not to the browser, so it was not recorded. Say at which path the shop takes it, how it is signed, "+
 		"where it has the order's number, and which event is a payment (docs/webhooks.md), and take the # away. Without it the shop must confirm through stockgate_api: until then a paid order is not confirmed, and its units come back.")
 }

@@ -84,3 +84,25 @@ func TestRecordedWebhooks(t *testing.T) {
 		}
 	}
 }
+
+// TestPaymentPages looks at what is written for the provider on whose page buyers pay, where no webhook was recorded.
+func TestPaymentPages(t *testing.T) {
+	for page, want := range map[string]string{
+		"https://checkout.stripe.com/c/pay":   "# \tverify stripe {env.WEBHOOK_SECRET}",
+		"https://www.paypal.com/checkoutnow":  "# \tverify paypal {env.WEBHOOK_ID}",
+		"https://pay.gocardless.com/flow":     "# \tverify gocardless {env.WEBHOOK_SECRET}",
+		"https://notpaypal.com/x":             "# \tverify hmac X-Signature sha256 {env.WEBHOOK_SECRET}",
+		"https://paypal.com.evil.example.org": "# \tverify hmac X-Signature sha256 {env.WEBHOOK_SECRET}",
+	} {
+		entries := paidAt(nil)
+		entries[1].set["Location"] = page + "?order=C-551277"
+		l, err := learned(t, entries)
+		if err != nil {
+			t.Errorf("%s: %v", page, err)
+			continue
+		}
+		if file := l.Caddyfile(learn.Addresses{}); !strings.Contains(file, want) {
+			t.Errorf("%s: no %s in\n%s", page, want, file)
+		}
+	}
+}
