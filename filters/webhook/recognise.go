@@ -32,7 +32,7 @@ func Recognise(m *Delivery) (schemes []string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(m.Header)) {
 		lower := strings.ToLower(name)
-		if !strings.Contains(lower, "sign") && !strings.Contains(lower, "hmac") {
+		if !strings.Contains(lower, "signature") && !strings.Contains(lower, "hmac") && !strings.HasSuffix(lower, "sign") {
 			continue
 		}
 		for _, algorithm := range []string{"sha256", "sha512"} {

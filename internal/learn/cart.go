@@ -2,6 +2,7 @@ package learn
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -93,8 +94,13 @@ func (l *learner) asks(c *cart) bool {
 	return false
 }
 
-// squeezed writes a document on one line.
-func squeezed(document string) string { return strings.Join(strings.Fields(document), " ") }
+var graphQLComment = regexp.MustCompile(`#[^\n\r]*`)
+
+// squeezed writes a document on one line, without comments, and with a space behind each brace: the gate would read
+// {ref} as a placeholder, and Caddy {$NAME}.
+func squeezed(document string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(graphQLComment.ReplaceAllString(document, ""), "{", "{ ")), " ")
+}
 
 // cartID returns the path in the cart's answer of its own name, which stays while its items change.
 func (l *learner) cartID() string {

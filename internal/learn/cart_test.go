@@ -44,6 +44,8 @@ func TestLookupsWithVariables(t *testing.T) {
 		{"an object", "query Cart($in: CartInput!) { cart(input: $in) { id lines { sku quantity } } }", map[string]any{"in": map[string]any{"cartId": "cart_01JABCD9"}}, session, `"variables":{"in":{"cartId":"{ref}"}}}`, false},
 		{"a claim", "query Cart($customer: String!) { cart(customer: $customer) { id lines { sku quantity } } }", map[string]any{"customer": "cust-7781234"}, token, `"variables":{"customer":"{jwt.sub}"}}`, false},
 		{"no variables", "query Cart { cart { id lines { sku quantity } } }", map[string]any{}, session, `{"query":"query Cart { cart { id lines { sku quantity } } }"}`, false},
+		{"comments", "# {$HOME} and {env.HOME}\nquery Cart($id: ID!) { # the cart\n cart(id: $id) { id lines { sku quantity } } }", map[string]any{"id": "cart_01JABCD9"}, session, `{"query":"` + byID + `","variables"`, false},
+		{"without spaces", "query($id:ID!){cart(id:$id){ref lines{sku quantity}ref}}", map[string]any{"id": "cart_01JABCD9"}, session, `{"query":"query($id:ID!){ cart(id:$id){ ref lines{ sku quantity}ref}}","variables"`, false},
 		{"of the session", byID, map[string]any{"id": "sess_99AABB77"}, session, "cannot be asked for with what the order request carries", true},
 		{"the buyer's e-mail", "query Cart($email: String!) { cart(email: $email) { id lines { sku quantity } } }", map[string]any{"email": "canary@mail.test"}, session, "cannot be asked for", true},
 		{"a number of one buyer", "query Cart($id: Int!) { cart(id: $id) { id lines { sku quantity } } }", map[string]any{"id": 7712345}, session, "cannot be asked for", true},

@@ -34,9 +34,13 @@ func signatureHeader(x *Exchange) string {
 	return slices.Min(names)
 }
 
-// isSigned reports whether a request is a webhook: a server signs it, and it has no cookies.
+// isSigned reports whether a request is a webhook: a server signs it. Clients of some shops sign too, and browsers
+// are known by what they send.
 func isSigned(x *Exchange) bool {
-	return x.Method == http.MethodPost && x.Header.Get("Cookie") == "" && (signatureHeader(x) != "" || len(schemesOf(x)) > 0)
+	if x.Method != http.MethodPost || bearerClaims(x) != nil || slices.ContainsFunc([]string{"Cookie", "Origin", "Referer", "Sec-Fetch-Mode"}, func(name string) bool { return x.Header.Get(name) != "" }) {
+		return false
+	}
+	return signatureHeader(x) != "" || len(schemesOf(x)) > 0
 }
 
 // schemesOf names the schemes of which the signature of a request may be.
@@ -91,7 +95,8 @@ func (l *learner) hookOf(x *Exchange) *hook {
 	h := &hook{Exchange: x, schemes: schemesOf(x)}
 	_, tree := x.body()
 	for _, leaf := range leavesOf(tree) {
-		if leaf.text != l.plan.ref || !l.hidden.path(leaf.dotted()) {
+		named := slices.Contains(idNames, folded(leaf.name())) || slices.Contains(refNames, folded(leaf.name()))
+		if leaf.text != l.plan.ref || len(leaf.text) < 3 && !named || !l.hidden.path(leaf.dotted()) {
 			continue
 		}
 		event, at := tree, leaf.path
@@ -170,6 +175,10 @@ func (l *learner) settleBy(h *hook) {
 		return
 	}
 	verify := l.verifyLine(h.schemes[0], path)
+	if l.isShared(path) {
+		l.settleLater(resolveBlock(path, verify, h), "Can the webhook have a path of its own?", because("comes to a path that takes other requests too, and `stockgate_resolve` refuses what is not signed. Give the webhook another path at the provider and in the shop, write it here, and take the # away", h.Exchange))
+		return
+	}
 	l.plan.hook = path
 	l.plan.after = append(l.plan.after, option{resolveBlock(path, verify, h), because("the webhook of the payment", h.Exchange)})
 	likely := because("has a signature of the form of `"+h.schemes[0]+"`", h.Exchange)
@@ -179,6 +188,11 @@ func (l *learner) settleBy(h *hook) {
 	l.question("Which secret signs the webhook?", likely+". Check that the scheme is your provider's (docs/webhooks.md#other-providers), and set the variable to the secret that the provider shows; with paypal to the webhook's id. "+
 		"The check of the recording does not play this request.", verify)
 	l.question("Which events are a payment?", "Those that have what the recorded one has. Add other events after which an order is paid. Without an event that says that no payment will come, the units of an order that is not paid come back after `hold_for`.", events)
+}
+
+// isShared reports whether other requests than webhooks come to a path.
+func (l *learner) isShared(path string) bool {
+	return slices.ContainsFunc(l.fromShop(), func(x *Exchange) bool { return !isSigned(x) && x.pattern(l.hidden) == path })
 }
 
 // verifyLine writes how a scheme is verified.

@@ -62,6 +62,7 @@ func TestRecordedWebhooks(t *testing.T) {
 		{"none that is paid", one("X-Signature", mac), []string{strings.ReplaceAll(plain, "paid", "created")}, []string{"# stockgate_resolve /webhooks/payment {", "Is this the webhook of the payment?"}, "payment.created"},
 		{"of another order", one("X-Signature", mac), []string{strings.ReplaceAll(plain, "C-551277", "C-9")}, []string{"# stockgate_resolve /webhooks/payment {", "Is this the webhook of the payment?"}, "payment.paid"},
 		{"a scheme that is not known", one("X-Signature", "t=1;v=2"), []string{plain}, []string{"# stockgate_resolve /hooks/pay {", "# \t\tsignature {header.X-Signature} hex", "How is the webhook signed?"}, "verify hmac"},
+		{"a client that signs", map[string]string{"X-Sign": mac, "Origin": "https://shop.example.com"}, []string{plain}, []string{"# stockgate_resolve /webhooks/payment {"}, "X-Sign "},
 		{"a browser's request", map[string]string{"X-Signature": mac, "Cookie": "sid=c0ffee5e55104"}, []string{plain}, []string{"# stockgate_resolve /webhooks/payment {"}, "X-Signature sha512"},
 		{"a hostile header", one("X-Signature{env.HOME}", mac), []string{plain}, []string{"# stockgate_resolve /webhooks/payment {"}, "env.HOME"},
 		{"a hostile state", one("X-Signature", mac), []string{`{"order":"C-551277","type":"paid } import /etc/passwd"}`}, []string{"# stockgate_resolve /webhooks/payment {"}, "passwd"},
@@ -104,5 +105,18 @@ func TestPaymentPages(t *testing.T) {
 		if file := l.Caddyfile(learn.Addresses{}); !strings.Contains(file, want) {
 			t.Errorf("%s: no %s in\n%s", page, want, file)
 		}
+	}
+}
+
+// TestSharedPathOfAWebhook sends the webhook to a path that a browser has used.
+func TestSharedPathOfAWebhook(t *testing.T) {
+	entries := paidAt(map[string]string{"X-Signature": mac}, `{"order":"C-551277","status":"paid"}`)
+	cart := entry{method: "POST", url: entries[2].url, header: map[string]string{"Cookie": "sid=c0ffee5e55104"}, mime: asJSON, body: `{"sku":"SNK-1"}`, status: 204}
+	l, err := learned(t, append([]entry{cart}, entries...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if file := l.Caddyfile(learn.Addresses{}); !strings.Contains(file, "# stockgate_resolve /hooks/pay {") || !strings.Contains(l.QuestionsFile(nil), "Can the webhook have a path of its own?") {
+		t.Error(file)
 	}
 }
