@@ -107,7 +107,8 @@ upgrade: attack-needs
 
 # The recipes of examples/vendure and examples/medusa in front of those shops, which npm brings
 # from the lock files: 500 buyers, hostile requests, and 60 carts that change while they are paid.
-# CI runs shops-short: BUYERS=60 CARTS=8 for less of it. shops-latency measures what the gate adds,
+# Chromium buys too: what is learned from its recording sells out exactly. `go test -tags shops -run '^TestMedusa$' ./internal/test/shoptest -update`
+# makes the recordings of internal/learn/testdata again. CI runs shops-short: BUYERS=60 CARTS=8 for less of it. shops-latency measures what the gate adds,
 # on a machine that does nothing else.
 shops: shops-needs
 	go test -tags shops -timeout 60m -run '^Test(Vendure|Medusa)$$' -v ./internal/test/shoptest
@@ -117,7 +118,7 @@ shops-latency: shops-needs
 	go test -tags shops -timeout 30m -run 'Latency$$' -v ./internal/test/shoptest
 
 shops-needs: build
-	scripts/need redis-server postgres node npm
+	scripts/need redis-server postgres node npm chromium
 	go vet -tags shops ./internal/test/shoptest
 
 lint:

@@ -25,7 +25,8 @@ taken first; a second one, and one that the shop refused, make the result better
 
 Each line of the Caddyfile has the recorded request above it on which it rests. What no
 recording shows is a question in questions.md, with the line that the answer changes.
-It never writes passwords, tokens, cookies or personal data.
+It never writes passwords, tokens, cookies or personal data. If the recording is of
+Vendure or Medusa, the configuration is the one that is tested in front of that shop.
 
 Before it writes, it checks the configuration: every recorded request is played to it, in
 this process, with an embedded Redis, before a shop that answers as it was recorded. The
@@ -81,6 +82,7 @@ func learnShop(c *call) error {
 	for _, removed := range checked.Removed {
 		learned.Removed(removed.Request, removed.Field)
 	}
+	learned.Closed(checked.Closed)
 	return c.writeLearned(learned, checked)
 }
 
@@ -114,6 +116,9 @@ func (c *call) writeLearned(l *learn.Learned, checked *selfcheck.Checked) error 
 		if err := f.write(c); err != nil {
 			return err
 		}
+	}
+	if known := l.Known(); known != "" {
+		fmt.Fprintf(c.cmd.OutOrStdout(), "The shop looks like %s: the configuration is the tested one.\n", known)
 	}
 	fmt.Fprintf(c.cmd.OutOrStdout(), "The order is %s. Checked: it is reserved with its lines, and %d other requests pass untouched.\nAnswer the %d questions in questions.md before you sell.\n",
 		l.Order.Name(), checked.Passed, len(l.Questions))

@@ -181,8 +181,8 @@ func (l *learner) buyerByAnswer() bool {
 // buyerBySession takes the session for the buyer, which is weak: who signs in again is another one.
 func (l *learner) buyerBySession() bool {
 	value := ""
-	if names := l.sessionCookies(); len(names) > 0 {
-		value = "{cookie." + names[0] + "}"
+	if name := l.clearCookie(); name != "" {
+		value = "{cookie." + name + "}"
 	} else if names := l.sessionHeaders(); len(names) > 0 {
 		value = "{header." + names[0] + "}"
 	} else {

@@ -1,8 +1,8 @@
 package learn
 
 import (
-	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,11 +14,13 @@ type cart struct {
 	tree   any
 	lines  *linesFrom
 	lookup string // the option's value: [POST] <url> [<body>]
-	segment
-}
 
-// segment is a part of the order's path that names the cart; index < 0: there is none.
-type segment struct{ index int }
+	ref     requestValue // of the order, that names the cart; the zero value: none does
+	index   int          // of the segment of the order's path that is the ref; below 0: none is
+	dropped []string     // parameters that the lookup does not have
+
+	names func(text string) string // the placeholder of a value by which the question names its subject; empty: it does not
+}
 
 // lookUpCart finds the last answer before the order that shows a cart, and that the gate can ask for with
 // what the order request carries.
@@ -28,7 +30,8 @@ func (l *learner) lookUpCart() error {
 		if x.Entry >= l.order.Entry || x.Status != 200 {
 			continue
 		}
-		c := &cart{Exchange: x, tree: x.answerTree(), segment: segment{-1}}
+		c := &cart{Exchange: x, tree: x.answerTree(), index: -1}
+		c.names = func(text string) string { return c.named(l.valueOfOrder(text)) }
 		if c.lines = findLines(c.tree); c.lines == nil || !c.lines.list || c.lines.quantity == "" || !looksLikeCart(c) {
 			continue
 		}
@@ -52,6 +55,7 @@ func (l *learner) lookUpCart() error {
 	l.plan.add(l.cart.lines.option("lookup"), because("its items", l.cart.Exchange))
 	l.question("Does this answer always show the cart that will be ordered?", "The order request names no item, so the gate asks the shop in the buyer's name what is in the cart, by the last request in the recording that showed it.",
 		"lookup "+l.cart.lookup)
+	l.askDropped(l.cart, "lookup "+l.cart.lookup)
 	return nil
 }
 
@@ -76,68 +80,27 @@ func (l *learner) asks(c *cart) bool {
 	}
 	switch c.Method {
 	case "GET":
-		path, ok := l.ownPath(c)
+		if strings.Contains(c.URL.Query().Get("query"), "{") || c.URL.Query().Get("extensions") != "" {
+			return false // the document of GraphQL, which only a POST can have here
+		}
+		path, ok := l.pathAsked(c)
 		c.lookup = "GET http://" + shopAddress + path
 		return ok
 	case "POST":
-		body, ok := l.document(c.Exchange)
+		body, ok := l.document(c)
 		c.lookup = "POST http://" + shopAddress + c.pattern(l.hidden) + " `" + body + "`"
 		return ok && !strings.Contains(c.pattern(l.hidden), "*")
 	}
 	return false
 }
 
-// ownPath writes the path of a cart: what varies in it must be in the order's path too.
-func (l *learner) ownPath(c *cart) (string, bool) {
-	order := l.order.segments()
-	own := c.segments()
-	for i, s := range c.template(l.hidden) {
-		if s != "*" {
-			continue
-		}
-		at := slices.Index(order, own[i])
-		if at < 0 || c.index >= 0 && c.index != at {
-			return "", false
-		}
-		own[i], c.index = "{ref}", at
-	}
-	path := "/" + strings.Join(own, "/")
-	return path + l.plainQuery(c.Exchange), true
-}
+var graphQLComment = regexp.MustCompile(`#[^\n\r]*`)
 
-// plainQuery writes the parameters of a request that may be written.
-func (l *learner) plainQuery(x *Exchange) string {
-	var kept []string
-	for part := range strings.SplitSeq(x.URL.RawQuery, "&") {
-		name, value, _ := strings.Cut(part, "=")
-		if _, ok := l.hidden.word(unescaped(value)); ok && l.hidden.name(name) {
-			kept = append(kept, name+"="+value)
-		}
-	}
-	if len(kept) == 0 {
-		return ""
-	}
-	return "?" + strings.Join(kept, "&")
+// squeezed writes a document on one line, without comments, and with a space behind each brace: the gate would read
+// {ref} as a placeholder, and Caddy {$NAME}.
+func squeezed(document string) string {
+	return strings.Join(strings.Fields(strings.ReplaceAll(graphQLComment.ReplaceAllString(document, ""), "{", "{ ")), " ")
 }
-
-// document writes the body of a question to a GraphQL server, without values of the recording.
-func (l *learner) document(x *Exchange) (body string, ok bool) {
-	op, _ := l.documents.operation(x)
-	if op == nil || op.kind != "query" || strings.ContainsAny(op.document, "`") || l.hidden.leaked(op.document) != "" {
-		return "", false
-	}
-	if vars, _ := op.variables.(map[string]any); len(vars) > 0 {
-		return "", false
-	}
-	if strings.Contains(op.document, `"`) {
-		return "", false // a value in the document
-	}
-	raw, err := json.Marshal(map[string]string{"query": squeezed(op.document)})
-	return string(raw), err == nil
-}
-
-// squeezed writes a document on one line.
-func squeezed(document string) string { return strings.Join(strings.Fields(document), " ") }
 
 // cartID returns the path in the cart's answer of its own name, which stays while its items change.
 func (l *learner) cartID() string {

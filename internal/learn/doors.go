@@ -9,7 +9,7 @@ import (
 // findDoors asks about what a recording cannot show: other ways to order, and requests past the gate.
 func (l *learner) findDoors() {
 	l.askAboutRivals()
-	l.askAboutOrigins()
+	l.askAboutOrigins(l.plan.host + " {")
 	changing := l.changing()
 	list := "The recording has no other request that may change something."
 	if len(changing) > 0 {
@@ -19,6 +19,10 @@ func (l *learner) findDoors() {
 	l.plan.add("other_items refuse", "")
 	l.question("By which other ways can an order be placed?", list+" Name the other doors of the shop: an express checkout, an older version of its API, an app, the administrators' pages, a webhook. "+
 		"Close each in stockgate_guard with `close <path>`, or put a gate before it.", "stockgate_guard")
+	l.askItems()
+}
+
+func (l *learner) askItems() {
 	l.question("Which items are sold, how many, and when?", "The sale file has the item of the recording. Its stock, its times and its limits are not in any recording.", "items:")
 }
 
@@ -50,7 +54,7 @@ func (l *learner) askAboutRivals() {
 }
 
 // askAboutOrigins asks about other hosts of the shop that the browser calls.
-func (l *learner) askAboutOrigins() {
+func (l *learner) askAboutOrigins(line string) {
 	var hosts []string
 	for _, x := range l.recordings[0].Exchanges {
 		host := x.URL.Host
@@ -64,6 +68,6 @@ func (l *learner) askAboutOrigins() {
 	}
 	if len(hosts) > 0 {
 		l.question("Can an order be placed at another host?", "The browser also calls "+strings.Join(hosts, ", ")+", past this site. If the shop takes orders there too, add the host to the site's address, and let no buyer reach the shop past the gate.",
-			l.plan.host+" {")
+			line)
 	}
 }

@@ -72,7 +72,7 @@ func rowsOf(name string, row map[string]any) *linesFrom {
 		if n == 0 || isNumber(key) && len(key) < 3 {
 			return nil
 		}
-		f.lines = append(f.lines, itemLine{key, n})
+		f.lines = append(f.lines, itemLine{SKU: key, Quantity: n})
 	}
 	return f
 }
@@ -96,7 +96,7 @@ func parallelLists(fields map[string]any) *linesFrom {
 	}
 	for i, item := range items {
 		text, _ := scalar(item)
-		f.lines = append(f.lines, itemLine{text, units(quantities[i])})
+		f.lines = append(f.lines, itemLine{SKU: text, Quantity: units(quantities[i])})
 		if text == "" || f.lines[i].Quantity == 0 {
 			return nil
 		}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"strings"
 	"testing"
@@ -189,6 +190,13 @@ func FuzzShortened(f *testing.F) {
 
 func FuzzLearn(f *testing.F) {
 	f.Add([]byte(har(purchase()...)))
+	for _, known := range []string{"vendure", "medusa"} {
+		raw, err := os.ReadFile("testdata/" + known + "-buy.har")
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(raw)
+	}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		rec, err := learn.Read("buy.har", bytes.NewReader(text))
 		if err != nil {

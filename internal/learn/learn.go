@@ -51,9 +51,10 @@ type learner struct {
 	rivals  []*candidate
 	hashes  []*Exchange // GraphQL whose document is unknown
 
-	cart *cart
-	plan *plan
-	ask  []Question
+	cart  *cart
+	plan  *plan
+	looks string // like a known shop: why it is not taken for one
+	ask   []Question
 }
 
 // Learn infers a configuration. An error says why there is none, and what to record instead.
@@ -76,10 +77,18 @@ func Learn(recordings []*Recording, o Options) (*Learned, error) {
 	if err := l.chooseOrder(); err != nil {
 		return nil, err
 	}
-	if err := l.complete(); err != nil {
-		return nil, err
+	if l.recognise() {
+		l.inferKnown()
+		return l.learned(), nil
 	}
-	if err := l.infer(); err != nil {
+	err := l.complete()
+	if err == nil {
+		err = l.infer()
+	}
+	if err != nil && l.looks != "" {
+		err = fmt.Errorf("%w. %s", err, l.looks)
+	}
+	if err != nil {
 		return nil, err
 	}
 	return l.learned(), nil
@@ -122,17 +131,16 @@ func (l *learner) toHost(rec *Recording) (all []*Exchange) {
 // infer fills the plan.
 func (l *learner) infer() error {
 	l.place()
-	l.question("Where is the stock kept?", "Give the Redis of the sale, or `store <directory>` for this machine alone (docs/configure.md).", "redis 127.0.0.1:6379")
+	l.askResembling()
+	l.askRedis("redis 127.0.0.1:6379")
 	if err := l.findItems(); err != nil {
 		return err
 	}
 	if err := l.findBuyer(); err != nil {
 		return err
 	}
-	for _, line := range l.plan.lines.lines {
-		if !isSKU(line.SKU) || l.hidden.hides(line.SKU) {
-			return fmt.Errorf("%s names an item by a value that cannot be written to a sale file, or that looks personal: configure the gate by hand, see docs/configure.md", l.order.Name())
-		}
+	if !l.canWrite(l.plan.lines.lines) {
+		return fmt.Errorf("%s names an item by a value that cannot be written to a sale file, or that looks personal: configure the gate by hand, see docs/configure.md", l.order.Name())
 	}
 	l.findRef()
 	l.findRetries()
@@ -142,10 +150,21 @@ func (l *learner) infer() error {
 	return nil
 }
 
+func (l *learner) askRedis(line string) {
+	l.question("Where is the stock kept?", "Give the Redis of the sale, or `store <directory>` for this machine alone (docs/configure.md).", line)
+}
+
 // isSKU reports whether a sale file may list an item of that name: printable ASCII, without what quotes or
 // begins something in some file.
 func isSKU(s string) bool {
 	return s != "" && len(s) <= 128 && strings.IndexFunc(s, func(r rune) bool { return r <= ' ' || r > '~' || strings.ContainsRune("{}\"`<>$\\", r) }) < 0
+}
+
+// canWrite reports whether a sale file may list all items.
+func (l *learner) canWrite(lines []itemLine) bool {
+	return !slices.ContainsFunc(lines, func(line itemLine) bool {
+		return !isSKU(line.SKU) || l.hidden.hides(line.SKU) || line.ID != "" && (!isSKU(line.ID) || l.hidden.hides(line.ID))
+	})
 }
 
 // question adds a question, and returns its number.

@@ -18,6 +18,7 @@ var (
 type itemLine struct {
 	SKU      string
 	Quantity int64
+	ID       string // another name of it, by which carts are filled; empty: there is none
 }
 
 // linesFrom says where the lines of an order are, in a body, an argument or an answer.

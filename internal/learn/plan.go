@@ -23,8 +23,10 @@ type plan struct {
 	ref       string // its value in the recording; it is not written
 	cartID    string // where the lookup has the id of the cart
 	backend   bool
+	hook      string // the path of the payment's webhook
 	confirms  bool
 	atRoot    []option // beside the gate: where the site is
+	known     *known   // the shop; nil: the configuration is inferred
 }
 
 // option is a line of the Caddyfile, or several, with why it is there.
@@ -54,24 +56,42 @@ const shopAddress = "<<shop>>"
 
 // place says where the site and the shop are, and which requests are orders.
 func (l *learner) place() {
+	p := l.plan
+	asksShop, asksName := l.addresses()
+	if asksShop {
+		l.askShop("reverse_proxy " + shopAddress)
+	}
+	why := because("", l.order.Exchange)
+	if asksName {
+		l.askName(":8080 {")
+	}
+	p.atRoot = []option{{p.host, why}}
+	l.matchOrder(why)
+}
+
+// addresses finds where the site and the shop are, as far as the recording tells.
+func (l *learner) addresses() (asksShop, asksName bool) {
 	p, u := l.plan, l.order.URL
 	p.host, p.shop, p.given = u.Hostname(), l.options.Shop, l.options.Shop
 	local := net.ParseIP(p.host) != nil || p.host == "localhost" || !validHost(p.host)
-	if p.shop == "" {
+	if asksShop = p.shop == ""; asksShop {
 		p.shop = "127.0.0.1:9000"
 		if local && u.Port() != "" && validHost(p.host) {
 			p.shop = u.Host
 		}
-		l.question("Where does the shop listen?", "The recording shows the address that browsers use. Behind the gate Caddy needs the shop's own, host:port, which buyers must not reach directly.",
-			"reverse_proxy "+shopAddress)
 	}
-	why := because("", l.order.Exchange)
 	if local {
 		p.host = ":8080"
-		l.question("Under which name do buyers reach the shop?", "The recording was made at an address without a public name. Caddy gets a certificate for a name.", ":8080 {")
 	}
-	p.atRoot = []option{{p.host, why}}
-	l.matchOrder(why)
+	return asksShop, local
+}
+
+func (l *learner) askShop(line string) {
+	l.question("Where does the shop listen?", "The recording shows the address that browsers use. Behind the gate Caddy needs the shop's own, host:port, which buyers must not reach directly.", line)
+}
+
+func (l *learner) askName(line string) {
+	l.question("Under which name do buyers reach the shop?", "The recording was made at an address without a public name. Caddy gets a certificate for a name.", line)
 }
 
 func validHost(host string) bool {

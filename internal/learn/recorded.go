@@ -2,15 +2,15 @@ package learn
 
 import "slices"
 
-// Recorded returns what was recorded of a question that a gate asks: the last one before the order, or else
-// the first one after it. nil: there is none.
-func (l *Learned) Recorded(method, path string, body []byte) *Exchange {
+// Recorded returns what was recorded of a question that a gate asks while an order is played: the last one before it
+// in its recording, or else the first one after it. nil: there is none.
+func (l *Learned) Recorded(method, path string, body []byte, played *Exchange) *Exchange {
 	var after *Exchange
 	for _, x := range slices.Backward(l.Others) {
-		if x.File != l.Order.File || x.Method != method || x.URL.EscapedPath() != path || !asksTheSame(x, body) {
+		if x.File != played.File || x.Method != method || x.URL.EscapedPath() != path || !asksTheSame(x, body) {
 			continue
 		}
-		if x.Entry < l.Order.Entry {
+		if x.Entry < played.Entry {
 			return x
 		}
 		after = x
@@ -18,7 +18,8 @@ func (l *Learned) Recorded(method, path string, body []byte) *Exchange {
 	return after
 }
 
-// asksTheSame compares the documents of questions to a GraphQL server. All other questions have no body.
+// asksTheSame compares the documents of questions to a GraphQL server, and their variables. All other questions have
+// no body.
 func asksTheSame(x *Exchange, body []byte) bool {
 	other := &Exchange{Method: x.Method, Header: x.Header, Body: body}
 	asked, ok := queryIn(other)
@@ -26,14 +27,13 @@ func asksTheSame(x *Exchange, body []byte) bool {
 		return true
 	}
 	own, ok := queryIn(x)
-	return ok && squeezed(own.Query) == squeezed(asked.Query)
+	return ok && squeezed(own.Query) == squeezed(asked.Query) &&
+		slices.EqualFunc(leavesOf(decodeJSON(own.Variables)), leavesOf(decodeJSON(asked.Variables)), func(a, b leaf) bool { return a.dotted() == b.dotted() && a.text == b.text })
 }
 
 // IsWebhook reports whether a request goes to a stockgate_resolve of the configuration.
 func (l *Learned) IsWebhook(x *Exchange) bool {
-	return slices.ContainsFunc(l.plan.after, func(o option) bool {
-		return len(o.text) > 0 && o.text[0] != '#' && x.Method == "POST" && signatureHeader(x) != ""
-	})
+	return l.plan.hook != "" && isSigned(x) && x.pattern(l.hidden) == l.plan.hook
 }
 
 // Removed asks about a field that does not reach the shop.

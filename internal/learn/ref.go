@@ -24,10 +24,9 @@ func (l *learner) findRef() {
 }
 
 func (l *learner) refOfCart() {
-	if l.cart.index >= 0 {
-		value := pathValue(l.cart.index)
-		l.plan.ref = l.order.segments()[l.cart.index]
-		l.plan.add("ref "+value, because("the cart in the path", l.order.Exchange))
+	if named := l.cart.ref; named.value != "" {
+		l.plan.ref = named.leaf.text
+		l.plan.add("ref "+named.value, because("names the cart", l.order.Exchange))
 		return
 	}
 	if id := l.cartID(); id != "" {

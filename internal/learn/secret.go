@@ -119,12 +119,21 @@ func (s secrets) addTree(v any) {
 	for _, l := range leavesOf(v) {
 		hidden := emailLike.MatchString(l.text) || phoneLike.MatchString(l.text) && strings.HasPrefix(l.text, "+")
 		for _, part := range l.path {
-			hidden = hidden || isPersonal(part)
+			hidden = hidden || isPersonal(part) && !l.namesProduct()
 		}
 		if hidden && !isPlain(l.text) {
 			s.add(l.text)
 		}
 	}
+}
+
+// namesProduct reports whether a value is the name of a product, which may be its SKU too.
+func (l leaf) namesProduct() bool {
+	n := len(l.path)
+	if n > 2 && isNumber(l.path[n-2]) {
+		n--
+	}
+	return n > 1 && folded(l.name()) == "name" && slices.Contains([]string{"product", "products", "variant", "variants", "productvariant", "productvariants"}, folded(l.path[n-2]))
 }
 
 // isPlain reports whether a value is so common that it tells nothing: a truth value, a short number.

@@ -26,6 +26,23 @@ func (l *learner) sessionCookies() (names []string) {
 	return names
 }
 
+// clearCookie returns a session's cookie that no other one of the order is mistaken for: some servers read
+// session.sig as a part of session, so a gate refuses an order that has both and reads the second. The
+// signature tells sessions apart as well. Empty: there is none.
+func (l *learner) clearCookie() string {
+	all := l.order.cookies()
+	for _, name := range l.sessionCookies() {
+		mistaken := false
+		for other := range all {
+			mistaken = mistaken || strings.HasPrefix(other, name+".") || strings.HasPrefix(other, name+"[")
+		}
+		if !mistaken {
+			return name
+		}
+	}
+	return ""
+}
+
 // namesSession reports whether a cookie of this name is a credential.
 func namesSession(name string) bool {
 	lower := strings.ToLower(name)

@@ -115,7 +115,7 @@ func at(v any, path string) any {
 	return v
 }
 
+var unseparated = strings.NewReplacer("_", "", "-", "", "[", "", "]", "", " ", "")
+
 // folded writes a name in the one way in which names are compared here.
-func folded(name string) string {
-	return strings.NewReplacer("_", "", "-", "", "[", "", "]", "", " ", "").Replace(strings.ToLower(name))
-}
+func folded(name string) string { return unseparated.Replace(strings.ToLower(name)) }

@@ -17,7 +17,7 @@ func (l *learner) findTurns() {
 	credentials := l.credentials()
 	if l.cart.index >= 0 {
 		credentials = append(credentials, pathValue(l.cart.index))
-	} else if l.plan.cartID != "" && len(credentials) > 0 && !strings.Contains(l.cart.lookup, "{jwt.") {
+	} else if l.cart.ref.value == "" && l.plan.cartID != "" && len(credentials) > 0 && !strings.Contains(l.cart.lookup, "{jwt.") {
 		credentials = append(credentials, "{lookup."+l.plan.cartID+"}")
 	}
 	if l.order.op == nil && l.cart.index >= 0 {
@@ -90,7 +90,7 @@ func (l *learner) orderPaths() string {
 func (l *learner) changingPaths() (paths []string, seen []*Exchange) {
 	for _, x := range l.fromShop() {
 		path := x.pattern(l.hidden)
-		if !x.changes() || l.isOrder(x) || signatureHeader(x) != "" || slices.Contains(paths, path) || len(paths) == 20 {
+		if !x.changes() || l.isOrder(x) || isSigned(x) || slices.Contains(paths, path) || len(paths) == 20 {
 			continue
 		}
 		paths, seen = append(paths, path), append(seen, x)

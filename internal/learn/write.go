@@ -11,7 +11,8 @@ import (
 // Addresses says where the configuration is to run. The zero value is what operators get; the check of a
 // configuration has its own.
 type Addresses struct {
-	Global   string // options before the site, in place of a Redis
+	Global   string // global options of Caddy
+	Store    string // options of stockgate, in place of a Redis
 	Site     string // address of the site
 	Bind     string // where the site listens
 	Shop     string // host:port
@@ -22,6 +23,9 @@ type Addresses struct {
 // Caddyfile writes the configuration. Each line has the recorded request above it on which it rests, or the
 // question that is open.
 func (l *Learned) Caddyfile(t Addresses) string {
+	if l.plan.known != nil {
+		return l.knownCaddyfile(t)
+	}
 	w := &writer{learned: l}
 	l.global(w, t)
 	p := l.plan
@@ -54,15 +58,18 @@ func (l *Learned) shopBecause() string {
 }
 
 func (l *Learned) global(w *writer, t Addresses) {
-	if t.Global != "" {
-		w.WriteString(t.Global)
-		return
-	}
 	w.line("{")
 	w.indent++
+	if t.Global != "" {
+		w.line(t.Global)
+	}
 	w.line("stockgate {")
 	w.indent++
-	w.option(option{text: "redis 127.0.0.1:6379"})
+	if t.Store != "" {
+		w.line(t.Store)
+	} else {
+		w.option(option{text: "redis 127.0.0.1:6379"})
+	}
 	w.close()
 	w.close()
 	w.line("")
@@ -131,7 +138,7 @@ func (l *Learned) fill(text string, t Addresses) string {
 	}
 	pairs := []string{shopAddress, shop, tokenKey, key}
 	if t.Webhook != "" {
-		pairs = append(pairs, "{env.WEBHOOK_SECRET}", t.Webhook)
+		pairs = append(pairs, "{env.WEBHOOK_SECRET}", t.Webhook, "{env.WEBHOOK_ID}", "CHECK1")
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
@@ -193,7 +200,11 @@ func (l *Learned) SaleFile(window Window) string {
 	most := int64(0)
 	for _, line := range l.Lines {
 		most += line.Quantity
-		item := fmt.Sprintf("  - {sku: %s, stock: %d}", strconv.Quote(line.SKU), window.Stock)
+		ids := ""
+		if line.ID != "" && line.ID != line.SKU {
+			ids = ", ids: [" + strconv.Quote(line.ID) + "]"
+		}
+		item := fmt.Sprintf("  - {sku: %s%s, stock: %d}", strconv.Quote(line.SKU), ids, window.Stock)
 		if !slices.Contains(items, item) {
 			items = append(items, item)
 		}

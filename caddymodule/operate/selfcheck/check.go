@@ -29,6 +29,7 @@ type Checked struct {
 	Passed   int               // requests that passed untouched
 	Doubts   []*learn.Exchange // refused orders whose units are in doubt
 	Removed  []RemovedField
+	Closed   []*learn.Exchange // requests that the configuration of a known shop answers with 404
 }
 
 // RemovedField is a field of a request's header that does not reach the shop.
@@ -123,8 +124,7 @@ const (
 	webhookSecret = "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
 )
 
-const globalOptions = `{
-	admin off
+const globalOptions = `	admin off
 	persist_config off
 	auto_https off
 	storage file_system %s
@@ -135,18 +135,12 @@ const globalOptions = `{
 		output file %s
 		format json
 		include http.handlers
-	}
-	stockgate {
-		redis embedded
-		key_prefix check%d
-	}
-}
-`
+	}`
 
 // load runs the configuration before the recorded shop.
 func (c *check) load() error {
 	target := learn.Addresses{
-		Global: fmt.Sprintf(globalOptions, c.path("storage"), c.path("log"), c.begun), Site: "http://", Bind: "unix/" + c.socket(), Shop: c.shop.address(),
+		Global: fmt.Sprintf(globalOptions, c.path("storage"), c.path("log")), Store: fmt.Sprint("redis embedded {\n\ttimeout 20s\n}\nkey_prefix check", c.begun), Site: "http://", Bind: "unix/" + c.socket(), Shop: c.shop.address(),
 		TokenKey: "hmac " + tokenSecret, Webhook: webhookSecret,
 	}
 	config, _, err := adapted(c.learned.Caddyfile(target))

@@ -152,3 +152,9 @@ func crowd(t *testing.T, shop *testShop, site *sitetest.Site) {
 		t.Errorf("the sale has stock, available, held, in doubt, confirmed: %s", cell)
 	}
 }
+
+// runLearn runs the command.
+func runLearn(t *testing.T, dir string, args ...string) sitetest.Ran {
+	t.Helper()
+	return sitetest.Run(t, "", append([]string{"learn", "--dir", dir}, args...)...)
+}

@@ -82,6 +82,76 @@ func graphQLShop(t *testing.T) *testShop {
 	return s
 }
 
+// graphQLCartShop is told by each client which cart it means. Its clients are known by a session.
+func graphQLCartShop(*testing.T) *testShop {
+	s := new(testShop)
+	in := &sessions{shop: s}
+	var mu sync.Mutex
+	carts := make(map[string]string) // to the user
+	s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		q := readJSON(r)
+		document, _ := q["query"].(string)
+		variables, _ := q["variables"].(map[string]any)
+		mu.Lock()
+		defer mu.Unlock()
+		user := in.user(r, "sid")
+		cart, _ := variables["cartId"].(string)
+		if id, ok := variables["id"].(string); ok {
+			cart = id
+		}
+		mine := user != "" && carts[cart] == user
+		data := map[string]any{}
+		switch {
+		case strings.Contains(document, "mutation Login"):
+			in.begin(w, "sid", fmt.Sprint(variables["user"]))
+			data["login"] = map[string]any{"ok": true}
+		case strings.Contains(document, "createCart"):
+			id := s.issue("cart-" + rand.Text())
+			carts[id] = user
+			data["createCart"] = map[string]any{"id": id}
+		case strings.Contains(document, "orderOfCart"):
+			data["orderOfCart"] = nil
+			if carts[cart] == user+" ordered" {
+				data["orderOfCart"] = map[string]any{"id": cart, "state": "PLACED", "lines": []any{map[string]any{"sku": "SNK-8", "quantity": 1}}}
+			}
+		case strings.Contains(document, "cart(id"):
+			data["cart"] = nil
+			if mine {
+				data["cart"] = map[string]any{"id": cart, "customer": map[string]any{"id": "cust-" + user}, "lines": []any{map[string]any{"sku": "SNK-8", "quantity": 1}}}
+			}
+		case !mine || s.refuses.Load():
+			writeJSON(w, 200, map[string]any{"data": nil, "errors": []any{map[string]any{"message": "sold out"}}})
+			return
+		default:
+			number, _ := s.order()
+			carts[cart] = user + " ordered"
+			data["completeCart"] = map[string]any{"order": map[string]any{"code": number}}
+		}
+		writeJSON(w, 200, map[string]any{"data": data})
+	})
+	s.buy = func(b *browser, name string) bool {
+		ask := func(document string, variables map[string]any, into any) {
+			b.post("/graphql", map[string]any{"query": document, "variables": variables}).json(into)
+		}
+		var got struct {
+			Data struct {
+				CreateCart   struct{ ID string }
+				CompleteCart *struct{ Order struct{ Code string } }
+			}
+		}
+		ask(`mutation Login($user: String!, $password: String!) { login(user: $user, password: $password) { ok } }`, map[string]any{"user": name, "password": "canary-pass"}, &got)
+		ask(`mutation Create($sku: String!) { createCart(sku: $sku) { id } }`, map[string]any{"sku": "SNK-8"}, &got)
+		ask(`query Cart($id: ID!, $locale: String) { cart(id: $id, locale: $locale) { id customer { id } lines { sku quantity } } }`, map[string]any{"id": got.Data.CreateCart.ID, "locale": "en"}, &got)
+		ask(`mutation Complete($cartId: ID!) { completeCart(cartId: $cartId) { order { code } } }`, map[string]any{"cartId": got.Data.CreateCart.ID}, &got)
+		if got.Data.CompleteCart == nil {
+			return false
+		}
+		ask(`query Order($id: ID!) { orderOfCart(id: $id) { id state lines { sku quantity } } }`, map[string]any{"id": got.Data.CreateCart.ID}, &got)
+		return true
+	}
+	return s
+}
+
 // graphQL sends the hash of a document, and the document if the server asks for it.
 func (b *browser) graphQL(document string, variables map[string]any) *visit {
 	sum := sha256.Sum256([]byte(document))
@@ -146,11 +216,27 @@ func paymentShop(t *testing.T) *testShop {
 		}
 		if b.har != nil {
 			b.get(a.Header.Get("Location"))
-			return true
+			return !s.atServer || b.paysRecorded(cart.Order)
 		}
 		return b.pays(cart.Order)
 	}
 	return s
+}
+
+// recordedPaymentShop is the same shop, and its server makes the recording, so that nothing is left to say of the
+// webhook.
+func recordedPaymentShop(t *testing.T) *testShop {
+	s := paymentShop(t)
+	s.atServer, s.answers = true, nil
+	return s
+}
+
+// paysRecorded is the provider, whose webhook is recorded too. It has no cookies of the buyer.
+func (b *browser) paysRecorded(order string) bool {
+	provider := newBrowser(b.t, b.base, nil)
+	took := provider.pays(order)
+	b.har.entries = append(b.har.entries, provider.har.entries...)
+	return took
 }
 
 // pays is the provider, which tells the shop.

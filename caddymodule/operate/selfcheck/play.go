@@ -57,6 +57,9 @@ func (c *check) other(ctx context.Context, x *learn.Exchange) error {
 	case got == nil && a.refusal != "":
 		c.problem(x, "it is no order, and the edge refuses it as %s: %s", a.refusal, a.detail())
 		return nil
+	case got == nil && a.status == http.StatusNotFound && c.learned.Known() != "":
+		c.out.Closed = append(c.out.Closed, x)
+		return nil
 	case got == nil:
 		c.problem(x, "it does not reach the shop as it was recorded; the edge answers %d", a.status)
 		return nil

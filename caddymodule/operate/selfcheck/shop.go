@@ -73,7 +73,10 @@ func (s *shop) find(r *http.Request, body []byte) *learn.Exchange {
 		s.got = r.Header.Clone()
 		return s.playing
 	}
-	return s.learned.Recorded(r.Method, r.URL.EscapedPath(), body)
+	if staged := s.learned.Staged(r.RequestURI, body, s.playing); staged != nil {
+		return staged
+	}
+	return s.learned.Recorded(r.Method, r.URL.EscapedPath(), body, s.playing)
 }
 
 // answer answers as it was recorded; nil: nothing was.

@@ -20,6 +20,7 @@ type testShop struct {
 	buy       func(b *browser, name string) (took bool) // a purchase, from the first page to the last
 	answers   func(directives string) string            // what an operator changes
 	noRefusal bool                                      // is recorded
+	atServer  bool                                      // the recording has the provider's webhook too
 
 	url     string
 	refuses atomic.Bool // an order, as sold out
@@ -54,8 +55,10 @@ var shops = map[string]func(*testing.T) *testShop{
 	"a form with a session":          formShop,
 	"JSON with a JWT":                jsonShop,
 	"GraphQL with persisted queries": graphQLShop,
+	"GraphQL with ids of carts":      graphQLCartShop,
 	"200 with a code":                codeShop,
 	"a payment page and its webhook": paymentShop,
+	"a webhook in the recording":     recordedPaymentShop,
 	"a cart in the path":             cartShop,
 	"one path for all":               actionShop,
 }

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -29,6 +30,7 @@ type Browser struct {
 	last    int
 	waiting map[int]chan message
 	logs    []string
+	network []message // events of a recording; nil: there is none
 }
 
 // message is a command, an answer or an event.
@@ -100,6 +102,9 @@ func (b *Browser) read(from *os.File) {
 		}
 		if m.Method == "Log.entryAdded" || m.Method == "Runtime.exceptionThrown" {
 			b.logs = append(b.logs, string(m.Params))
+		}
+		if b.network != nil && strings.HasPrefix(m.Method, "Network.") {
+			b.network = append(b.network, m)
 		}
 		b.mu.Unlock()
 	}
