@@ -16,6 +16,7 @@ import (
 type Placeholders struct {
 	Verdict, Sale, Reservation, Ref string
 	reason                          sale.Reason
+	title                           string
 }
 
 const (
@@ -49,6 +50,8 @@ func (p *Placeholders) placeholder(name string) (any, bool) {
 		return p.Verdict, true
 	case "reason":
 		return string(p.reason), true
+	case "title":
+		return p.title, true
 	case "sale":
 		return p.Sale, true
 	case "reservation":
