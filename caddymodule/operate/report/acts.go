@@ -15,7 +15,7 @@ const mostActs = 500
 // Act is what an operator, or an edge by itself, has done to the sale.
 type Act struct {
 	At time.Time
-	// What was done, and by whom, as the journal has it.
+	// The act, and its caller as the journal has it.
 	What, By string
 }
 
