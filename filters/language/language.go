@@ -76,6 +76,3 @@ func (o *Offered) leads(i int, ranges ...string) {
 		}
 	}
 }
-
-// Tags returns the languages that are offered.
-func (o *Offered) Tags() []string { return o.tags }
