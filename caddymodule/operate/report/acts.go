@@ -97,7 +97,7 @@ func (r *Report) settled(m *journal.Movement) {
 func (r *Report) Acts() (all []Act, more int64) {
 	all = slices.Concat(r.onSale.all, r.onStock.all)
 	for key, s := range r.settledBy {
-		what := fmt.Sprintf("%s reservations %s", count(s.holds), key.kind)
+		what := fmt.Sprintf("reservations %s: %s", key.kind, count(s.holds))
 		if s.last.After(s.first) {
 			what += fmt.Sprintf(", the last one %s later", span(s.last.Sub(s.first)))
 		}

@@ -110,7 +110,7 @@ func TestActs(t *testing.T) {
 	}
 	want := []string{
 		"00 ann@unix: stock of few: +2 units, by the sale file", "01 ann@unix: stock of =1+1: +9 units, by the sale file", "02 ann@unix: stock of two@-x: +9 units, by the sale file",
-		"03 ann@unix: sale file applied: version 1", "04 ann@unix: opened", "09 bob@10.0.0.7: paused", "10 operator:bob@10.0.0.7: 1 reservations confirmed",
+		"03 ann@unix: sale file applied: version 1", "04 ann@unix: opened", "09 bob@10.0.0.7: paused", "10 operator:bob@10.0.0.7: reservations confirmed: 1",
 		"14 <b>ann@unix: stock of two@-x: -4 units (add-1)",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") || more != 0 {
