@@ -23,7 +23,10 @@ import (
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
-var caddyfileBlock = regexp.MustCompile("(?s)```caddyfile\n(.*?)```")
+var (
+	caddyfileBlock = regexp.MustCompile("(?s)```caddyfile\n(.*?)```")
+	yamlBlock      = regexp.MustCompile("(?s)```yaml\n(.*?)```")
+)
 
 // The Caddyfiles of the README and of docs adapt as they are, without a warning of
 // Stockgate's, and can be provisioned as `caddy validate` does it.
@@ -33,6 +36,13 @@ func TestCaddyfilesOfDocs(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
+	}
+	refusals, err := os.ReadFile("../docs/refusals.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "messages.yaml"), yamlBlock.FindSubmatch(refusals)[1], 0o600); err != nil {
+		t.Fatal(err)
 	}
 	certificate, key := redistest.SelfSigned(t)
 	for name, file := range map[string]string{"redis-ca.pem": certificate, "edge.pem": certificate, "edge.key": key} {

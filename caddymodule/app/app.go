@@ -15,6 +15,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/overviewcache"
 	"github.com/stockgate/stockgate/filters/challenge"
@@ -49,6 +50,9 @@ type App struct {
 	// for gates, lists and purchases that are moved in. All edges on one Redis need the same.
 	// Default: nothing is guessed.
 	Identities *IdentitySpellings `json:"identities,omitempty"`
+	// Messages are the sentences of refusals in the languages of buyers, for all gates and guards.
+	// Default: English and Chinese, built in.
+	Messages *directive.Messages `json:"messages,omitempty"`
 	// LedgerRaw is the database that keeps a copy of every movement. Default: none.
 	LedgerRaw json.RawMessage `json:"ledger,omitempty" caddy:"namespace=stockgate.ledgers inline_key=driver"`
 	// Journal says how much of each sale's journal is kept in Redis.
@@ -118,6 +122,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 	if err := a.journals.provision(a, ctx); err != nil {
 		return err
 	}
+	if err := a.Messages.Check(); err != nil {
+		return err
+	}
 	rules, err := a.IdentityRules()
 	if err != nil {
 		return err
@@ -146,6 +153,9 @@ func (a *App) provisionStock() (err error) {
 	}
 	return nil
 }
+
+// SharedMessages returns the sentences of refusals for all gates and guards; nil: those that are built in.
+func (a *App) SharedMessages() *directive.Messages { return a.Messages }
 
 // Start loads the signing key and connects to Redis in the background: Caddy starts whether
 // or not Redis answers.
@@ -238,4 +248,6 @@ var (
 	_ caddy.App          = (*App)(nil)
 	_ caddy.Provisioner  = (*App)(nil)
 	_ caddy.CleanerUpper = (*App)(nil)
+
+	_ directive.HasMessages = (*App)(nil)
 )

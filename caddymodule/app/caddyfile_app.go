@@ -50,6 +50,9 @@ import (
 //			buyer      name|email
 //			email_tags kept|ignored
 //		}
+//		messages [<file>] {
+//			languages <tag...>
+//		}
 //		ledger sqlite <file> | postgres <dsn> | mysql <dsn> | off
 //		journal {
 //			keep <duration>
@@ -88,11 +91,15 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"journal":    {Usage: "journal { … }", Read: a.Journal.readCaddyfile},
 		"outbox":     {Usage: "outbox <url> { … }", Read: a.readOutbox},
 		"mirror":     {Usage: "mirror <url> { … }", Read: a.readMirror},
+		"messages":   {Usage: directive.MessagesUsage, Read: directive.ReadMessages(&a.Messages)},
 		"identities": {Usage: "identities { … }", Read: a.readIdentities},
 		"list":       {Usage: "list <name> file <path>|redis", Read: a.readList, List: true},
 	})
 	if err == nil && a.Store != nil && a.Redis != nil {
 		return at.WrapErr(errStockTwice)
+	}
+	if err == nil {
+		err = directive.WrapOption(at, a.Messages.Check())
 	}
 	return err
 }

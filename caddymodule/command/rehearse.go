@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/signal"
@@ -119,7 +120,11 @@ func (c *call) reportRehearsal(sale, file string) error {
 	if _, err := c.fetch(http.MethodGet, "sales/"+segment(sale)+"/report", nil, &report); err != nil {
 		return err
 	}
-	return c.saveReport(file, report.HTML)
+	say := c.cmd.OutOrStdout()
+	if c.flag("json") {
+		say = io.Discard
+	}
+	return c.saveReport(file, report.HTML, say)
 }
 
 // crowdFlags say what a crowd sends, and how. With --judge-only there is none.

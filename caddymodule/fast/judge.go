@@ -114,7 +114,7 @@ func (p *RoutePlan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, boo
 		if why := k.destination.why; why != "" {
 			out = f.Room(out)
 			from := len(out)
-			out, a := guard.Refuser().AppendAnswer(out, &sale.Refusal{Reason: sale.Malformed, Detail: why}, nil, 0, r.Method, f.Now)
+			out, a := guard.Refuser().AppendAnswer(out, &sale.Refusal{Reason: sale.Malformed, Detail: why}, nil, 0, r, f.Now)
 			if !gate.CountFastGuard(a) {
 				return out, false, nil
 			}
@@ -147,7 +147,7 @@ func (p *RoutePlan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, boo
 	}
 	out = f.Room(out)
 	from := len(out)
-	out, a := j.Refuser().AppendAnswer(out, v.Refusal, v.Over, v.Wait, r.Method, now)
+	out, a := j.Refuser().AppendAnswer(out, v.Refusal, v.Over, v.Wait, r, now)
 	if !j.CountFast(a, s.foresight.SaleID(), m.began) {
 		return out, false, nil
 	}

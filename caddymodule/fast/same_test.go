@@ -127,6 +127,8 @@ func generated(r *rand.Rand) string {
 			h.WriteString(text + "\r\n")
 		}
 	}
+	line(pick(r, "", "", "", "Accept-Language: zh-CN,zh;q=0.9,en;q=0.8", "accept-language: de, zh;q=0.5", "Accept-Language: de\r\nACCEPT-LANGUAGE: zh", "Accept-Language:", "Accept-Language: *",
+		"Accept-Language: zh;q=2", "Accept-Language: "+strings.Repeat("zh,", 2000)))
 	if tame {
 		method, host = pick(r, "POST", "POST", "GET"), "shop.example.com"
 		line("X-User-Id: u1")
@@ -224,6 +226,11 @@ func TestFastOrNot(t *testing.T) {
 		"POST /a/skip HTTP/1.1\r\n" + strings.Replace(json(`{"sku":"out"}`), "shop", "x.wild", 1):                                        {false, "200 OK"},
 		"POST /api/x HTTP/1.1\r\n" + strings.Replace(json(`{"sku":"soon"}`), "shop", "other", 1):                                         {true, "not_started"},
 		"GET /item/out HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\nConnection: close\r\n\r\n":                                {false, `"code":30001`},
+		"POST /api/order HTTP/1.1\r\nAccept-Language: zh-TW, en;q=0.1\r\n" + json(`{"sku":"out"}`):                                       {true, "已售罄。"},
+		"GET /item/out HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\naccept-language: de, zh;q=0.5\r\n\r\n":                    {true, `"msg":"已售罄。"`},
+		"GET /item/gone HTTP/1.1\r\nHost: shop.example.com\r\nCookie: user=u\r\nAccept-Language: zh\r\n\r\n":                             {true, "gone for good"},
+		"POST /x/..%2fapi/order HTTP/1.1\r\nAccept-Language: zh\r\n" + json(`{"sku":"out"}`):                                             {true, "请求内容有误"},
+		"GET /closed/x HTTP/1.1\r\nHost: shop.example.com\r\nAccept-Language: zh\r\n\r\n":                                                {false, "gone to 410"},
 	} {
 		answer, fast := s.Same(request)
 		for range 100 {

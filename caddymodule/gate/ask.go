@@ -21,8 +21,10 @@ func (j *Judge) AsksIP() bool {
 	return j.lists.Any() || j.Challenge != nil || j.reader.Needs().Has(attempt.NeedIP|attempt.NeedJWT)
 }
 
-// ReadsHeader reports whether the gate reads a header of a request.
-func (j *Judge) ReadsHeader(name string) bool { return j.reader.ReadsHeader(name) }
+// ReadsHeader reports whether the gate, or the guard before it, reads a header of a request.
+func (j *Judge) ReadsHeader(name string) bool {
+	return j.reader.ReadsHeader(name) || len(name) == len(refuse.AcceptLanguage) && strings.EqualFold(name, refuse.AcceptLanguage)
+}
 
 // Server is the server that the gate belongs to; nil: none.
 func (j *Judge) Server() *caddyhttp.Server { return j.server }

@@ -106,6 +106,9 @@ import (
 //		refuse [<reason...>|*] problem|error
 //		refuse <reason...>|*   <status> [<body>]
 //		refuse <reason...>|*   <body>
+//		messages [<file>] {
+//			languages <tag...>
+//		}
 //	}
 //
 // graphql, json_body, identity, line, rate, deny, allow, @<name>, confirm, release and refuse may be given more

@@ -199,6 +199,7 @@ func (c *Check) checkEarly(h httpcaddyfile.Helper) (*Judge, error) {
 //			log <percentage>
 //		}
 //		refuse   …
+//		messages …
 //	}
 //
 // The options are those of the gate. A lookup is for the credentials of one_at_a_time only.

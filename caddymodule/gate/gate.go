@@ -45,6 +45,7 @@ func init() { caddy.RegisterModule(new(Gate)) }
 // ------------|------------
 // `{http.stockgate.verdict}` | reserved, waiting (the client was told its place), repeated (forwarded again), replayed (the stored answer), refused, bypassed (`caddy stockgate bypass`), or passed (by stockgate_check, or without a listed item)
 // `{http.stockgate.reason}` | why the attempt was refused
+// `{http.stockgate.title}` | the same as a sentence for the buyer
 // `{http.stockgate.sale}` | the sale
 // `{http.stockgate.reservation}` | the reservation's id
 // `{http.stockgate.ref}` | the shop's own name of the order or cart

@@ -81,6 +81,8 @@ type AttemptOptions struct {
 	// Refusals change how refusals look. A style that names a reason counts more than
 	// `*`; of two alike the last one counts. Default: problems (RFC 9457).
 	Refusals []refuse.Appearance `json:"refusals,omitempty"`
+	// Messages are sentences of refusals that count more than the app's. Default: none.
+	Messages *directive.Messages `json:"messages,omitempty"`
 	// AlsoQuery names query parameters that the shop takes for the path of a route, such as
 	// rest_route of WordPress or s of ThinkPHP; with the path below which the shop reads its
 	// value, as in rest_route=/wp-json, where that is not the root. A request that one of them
@@ -113,6 +115,7 @@ func (o *AttemptOptions) directives() map[string]directive.Option {
 		"body":          {Usage: "body checked|ignored", Read: o.readBody},
 		"also_query":    {Usage: "also_query <parameter[=prefix]...>", Read: directive.Texts(&o.AlsoQuery)},
 		"fast_refusals": {Usage: "fast_refusals [force] [{ … }]", Read: o.readFast},
+		"messages":      {Usage: directive.MessagesUsage, Read: directive.ReadMessages(&o.Messages)},
 		"refuse":        {Usage: "refuse [<reason...>|*] problem|error|<status> [<body>]", Read: directive.Refusals(&o.Refusals), List: true},
 	})
 	return options

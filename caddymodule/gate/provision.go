@@ -117,7 +117,11 @@ func (j *Judge) newRefuser() (*refuse.Refuser, error) {
 			return nil, errors.New("refuse closed_door: no gate refuses for that reason: write the answer behind `close` in stockgate_guard")
 		}
 	}
-	return refuse.New(j.Refusals)
+	texts, err := j.Messages.Over(j.app.Messages)
+	if err != nil {
+		return nil, err
+	}
+	return refuse.New(j.Refusals, texts)
 }
 
 // provisionHolds prepares in-flight slots, and the options of holds.

@@ -5,6 +5,7 @@ package gate
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,7 @@ func TestRefusalsDoNotAllocate(t *testing.T) {
 	limit := &sale.Limit{Per: sale.Union("buyer", "phone"), Every: "day", Max: 2, Count: "orders", SKU: "20002001"}
 	r := httptest.NewRequest("POST", "/api/order", nil)
 	r = inCaddy(r)
+	languages := [][]string{nil, {"zh-CN,zh;q=0.9,en;q=0.8"}, {"fr", "de, zh-TW;q=0.5"}, {strings.Repeat("zh;q=0.1,", 2000)}}
 	w := &plainWriter{header: make(http.Header)}
 	for style, styles := range map[string][]refuse.Appearance{
 		"problem": nil,
@@ -47,7 +49,7 @@ func TestRefusalsDoNotAllocate(t *testing.T) {
 		"html":    {{Reasons: []string{"*"}, Body: `<p>{title} {sku}</p>`}},
 		"fixed":   {{Reasons: []string{"*"}, Status: 200, Body: `{"code":1}`}},
 	} {
-		f, err := refuse.New(styles)
+		f, err := refuse.New(styles, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -61,7 +63,10 @@ func TestRefusalsDoNotAllocate(t *testing.T) {
 				"task":   {Reason: kind.Reason, Challenge: "1.29906640.12.my3teqoPEzIOwrFRd2GHQA"},
 				"twice":  {Reason: kind.Reason, Reservation: "01981b", RetryAfter: 10},
 			} {
+				next := 0
 				if n := testing.AllocsPerRun(1000, func() {
+					r.Header[refuse.AcceptLanguage] = languages[next%len(languages)]
+					next++
 					if err := g.refuse(w, r, "double11", time.Now(), no); err != nil {
 						t.Error(err)
 					}
@@ -77,7 +82,7 @@ func TestRefusalsDoNotAllocate(t *testing.T) {
 }
 
 func BenchmarkRefuseSoldOut(b *testing.B) {
-	f, err := refuse.New(nil)
+	f, err := refuse.New(nil, nil)
 	if err != nil {
 		b.Fatal(err)
 	}

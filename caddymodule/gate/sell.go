@@ -106,7 +106,7 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 		g.carts.Forget(p.keys)
 		p.endTurnWith(f)
 		if err := f.Forward(w, r, next, t.timeout); f.PutOff == nil {
-			return f.AnswerDoubt(w, g.server, err)
+			return f.AnswerDoubt(w, r, g.refuser, g.server, err)
 		}
 		t = g.putOff(r, p, pl, f)
 	}

@@ -60,7 +60,7 @@ func (j *Judge) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryA
 			return nil, request.Bad("the request's body cannot be read: %w", err)
 		}
 		if out.Passes = no == nil; no != nil {
-			out.Refusal = j.refuser.Problem(no)
+			out.Refusal = j.refuser.Problem(r, no)
 		}
 		return out, nil
 	}
@@ -77,7 +77,7 @@ func (j *Judge) Try(ctx context.Context, t *adminapi.TryRequest) (*adminapi.TryA
 	}
 	out.Passes = no == nil && p.scope != scope.Unknown
 	if no != nil {
-		out.Refusal = j.refuser.Problem(no)
+		out.Refusal = j.refuser.Problem(r, no)
 	}
 	describe(out, p)
 	if p.attempt != nil && p.attempt.AssumedOne {

@@ -47,7 +47,7 @@ var doorMatchers = []string{"host", "method", "path", "path_regexp", "query"}
 const whyClosed = "this way to the shop is closed"
 
 // provision prepares the door.
-func (d *Door) provision(ctx caddy.Context) error {
+func (d *Door) provision(ctx caddy.Context, texts *refuse.Texts) error {
 	if err := d.check(); err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (d *Door) provision(ctx caddy.Context) error {
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}
-	refuser, err := refuse.New([]refuse.Appearance{{Reasons: []string{string(sale.ClosedDoor)}, Status: d.Status, Style: d.Style, Body: d.Body}})
+	refuser, err := refuse.New([]refuse.Appearance{{Reasons: []string{string(sale.ClosedDoor)}, Status: d.Status, Style: d.Style, Body: d.Body}}, texts)
 	if err != nil {
 		return fmt.Errorf("close: %w", err)
 	}

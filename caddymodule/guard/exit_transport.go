@@ -162,7 +162,7 @@ func refusedExit(g *Gate, r *http.Request, no *sale.Refusal) (*http.Response, er
 	if r.Body != nil {
 		_ = r.Body.Close()
 	}
-	status, h, body := g.Refuser.Response(no)
+	status, h, body := g.Refuser.Response(r, no)
 	return &http.Response{
 		Status: http.StatusText(status), StatusCode: status, Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		Header: h, Body: io.NopCloser(bytes.NewReader(body)), ContentLength: int64(len(body)), Request: r,

@@ -4,6 +4,7 @@
 package guard
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
 	"github.com/stockgate/stockgate/filters/attempt"
@@ -69,13 +71,32 @@ func (g *Guard) Provision(ctx caddy.Context) (err error) {
 			return fmt.Errorf("allow_headers: %s would reach the shop as a header that only Stockgate may send", name)
 		}
 	}
+	texts, err := textsOf(ctx)
+	if err != nil {
+		return err
+	}
 	for _, door := range g.Close {
-		if err := door.provision(ctx); err != nil {
+		if err := door.provision(ctx, texts); err != nil {
 			return err
 		}
 	}
-	g.style, err = refuse.New(nil)
+	g.style, err = refuse.New(nil, texts)
 	return err
+}
+
+// textsOf returns the texts of the app; nil: a guard without an app has those that are built in.
+func textsOf(ctx caddy.Context) (*refuse.Texts, error) {
+	if ctx.Context == nil {
+		return nil, nil
+	}
+	loaded, err := ctx.AppIfConfigured("stockgate")
+	if errors.Is(err, caddy.ErrNotConfigured) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	return loaded.(directive.HasMessages).SharedMessages().Over(nil)
 }
 
 // Routes returns the routes of the guard's server that lead to gates.

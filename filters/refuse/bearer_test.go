@@ -24,7 +24,7 @@ func TestAuthenticate(t *testing.T) {
 		"as an error":      {[]Appearance{{Reasons: []string{"*"}, Style: "error"}}, sale.Refuse(sale.NoBuyer), false, "Bearer"},
 		"another, as 401":  {[]Appearance{{Reasons: []string{"limit_reached"}, Status: 401}}, sale.Refuse(sale.LimitReached), false, "Bearer"},
 	} {
-		f, err := New(c.styles)
+		f, err := New(c.styles, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

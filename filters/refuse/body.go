@@ -19,13 +19,13 @@ type piece struct {
 
 // problemPieces returns the pieces of a problem document. Together they are the bytes that
 // encoding/json would write.
-func problemPieces(k sale.Kind, status int) []piece {
-	head, _ := json.Marshal(ProblemDocument{Type: problemType + string(k.Reason), Title: k.Title, Status: status}) // strings and numbers always encode
+func problemPieces(reason sale.Reason, title string, status int) []piece {
+	head, _ := json.Marshal(ProblemDocument{Type: problemType + string(reason), Title: title, Status: status}) // strings and numbers always encode
 	before, _, _ := strings.Cut(string(head), `,"reason":`)
 	return []piece{
 		{text: before},
 		{fill: func(b []byte, no *sale.Refusal, _ int64) []byte { return appendMember(b, `,"detail":`, no.Detail) }},
-		{text: `,"reason":"` + string(k.Reason) + `"`},
+		{text: `,"reason":"` + string(reason) + `"`},
 		{fill: func(b []byte, no *sale.Refusal, wait int64) []byte {
 			if wait != 0 {
 				b = strconv.AppendInt(append(b, `,"retry_after":`...), wait, 10)
@@ -41,19 +41,19 @@ func problemPieces(k sale.Kind, status int) []piece {
 	}
 }
 
-// bodyPieces returns the pieces of a body that the operator wrote. A placeholder in a
+// bodyPieces returns the pieces of a body that the operator wrote, with a title in a language. A placeholder in a
 // filled-in value is not replaced again.
-func bodyPieces(body, contentType string, k sale.Kind, status int) []piece {
-	appendSKU := func(b []byte, no *sale.Refusal, _ int64) []byte { return append(b, no.SKU...) }
+func bodyPieces(body, contentType string, reason sale.Reason, title, tag string, status int) []piece {
+	escape := func(b []byte, s string) []byte { return append(b, s...) }
 	switch {
 	case strings.Contains(contentType, "json"):
-		appendSKU = func(b []byte, no *sale.Refusal, _ int64) []byte { return appendJSON(b, no.SKU) }
+		escape = appendJSON
 	case strings.Contains(contentType, "html"):
-		appendSKU = func(b []byte, no *sale.Refusal, _ int64) []byte { return append(b, htmlEscape.Replace(no.SKU)...) }
+		escape = func(b []byte, s string) []byte { return append(b, htmlEscape.Replace(s)...) }
 	}
 	known := map[string]piece{
-		"{reason}": {text: string(k.Reason)}, "{title}": {text: k.Title}, "{status}": {text: strconv.Itoa(status)},
-		"{sku}":         {fill: appendSKU},
+		"{reason}": {text: string(reason)}, "{title}": {text: string(escape(nil, title))}, "{language}": {text: tag}, "{status}": {text: strconv.Itoa(status)},
+		"{sku}":         {fill: func(b []byte, no *sale.Refusal, _ int64) []byte { return escape(b, no.SKU) }},
 		"{reservation}": {fill: func(b []byte, no *sale.Refusal, _ int64) []byte { return append(b, no.Reservation...) }},
 		"{challenge}":   {fill: func(b []byte, no *sale.Refusal, _ int64) []byte { return append(b, no.Challenge...) }},
 		"{retry_after}": {fill: func(b []byte, _ *sale.Refusal, wait int64) []byte { return strconv.AppendInt(b, wait, 10) }},
@@ -79,21 +79,9 @@ func bodyPieces(body, contentType string, k sale.Kind, status int) []piece {
 
 var htmlEscape = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&#34;", "'", "&#39;")
 
-// appendBody appends the body of a refusal.
-func (a *ReasonAnswer) appendBody(b []byte, no *sale.Refusal, wait int64) []byte {
-	for i := range a.pieces {
-		if p := &a.pieces[i]; p.fill != nil {
-			b = p.fill(b, no, wait)
-		} else {
-			b = append(b, p.text...)
-		}
-	}
-	return b
-}
-
 // fills reports whether the body depends on the refusal.
-func (a *ReasonAnswer) fills() bool {
-	return slices.ContainsFunc(a.pieces, func(p piece) bool { return p.fill != nil })
+func (w *wording) fills() bool {
+	return slices.ContainsFunc(w.pieces, func(p piece) bool { return p.fill != nil })
 }
 
 // appendMember appends a member of an object, unless its value is empty.

@@ -9,7 +9,7 @@ import (
 
 // The appended document has the same bytes as that of encoding/json, whatever it contains.
 func TestProblemIsWhatJSONWouldWrite(t *testing.T) {
-	f, err := New(nil)
+	f, err := New(nil, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -19,7 +19,7 @@ func TestProblemIsWhatJSONWouldWrite(t *testing.T) {
 		{Per: sale.Union("phone", "buyer", "ip"), Every: "day", Max: 1_000_000, Count: "orders", SKU: `a"<b>&\`},
 	}
 	for _, kind := range sale.Kinds {
-		a := f.answers[kind.Reason]
+		a := &f.answers[kind.Reason].wordings[0]
 		for _, sku := range []string{"", "20002001", `"\<>&`, "Straße", "\x7f\x01\n", "\u2028\xff"} {
 			for _, detail := range []string{"", "the order has no lines", `a "quote"`} {
 				for _, limit := range limits {
@@ -55,7 +55,7 @@ func TestBodyPieces(t *testing.T) {
 		"{{sku}} {unknown} {":          `{{title}"<} {unknown} {`,
 		"again in {retry_after}s. {st": "again in 7s. {st",
 	} {
-		a := &ReasonAnswer{pieces: bodyPieces(body, "text/plain", kind, 409)}
+		a := &wording{pieces: bodyPieces(body, "text/plain", kind.Reason, kind.Title, "en", 409)}
 		if got := string(a.appendBody(nil, no, 7)); got != want {
 			t.Errorf("%q becomes %q, want %q", body, got, want)
 		}

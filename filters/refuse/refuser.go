@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unsafe"
 
+	"github.com/stockgate/stockgate/filters/language"
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
@@ -21,7 +22,8 @@ type Appearance struct {
 	Style string `json:"style,omitempty"`
 	// Status is the status of the answer. Default: the reason's own.
 	Status int `json:"status,omitempty"`
-	// Body of the answer. It may contain {reason}, {title}, {status}, {sku}, {retry_after}, {reservation} and {challenge}.
+	// Body of the answer. It may contain {reason}, {title} and {language} (of the title), {status}, {sku}, {retry_after}, {reservation}
+	// and {challenge}.
 	Body string `json:"body,omitempty"`
 	// ContentType of the body. Default: application/json, text/html or text/plain, by the
 	// body's first character.
@@ -32,6 +34,8 @@ type Appearance struct {
 // returns no error, because Caddy encodes the whole request into each error.
 type Refuser struct {
 	answers map[sale.Reason]*ReasonAnswer
+	// Doubt has the title of in_doubt for a problem document that no style changes.
+	Doubt *ReasonAnswer
 	// AsksToken makes a 401 ask for a bearer token.
 	AsksToken bool
 }
@@ -43,10 +47,10 @@ type ReasonAnswer struct {
 	asError bool
 	problem bool
 	body    string // template, or the whole body where nothing is to be filled in
-	pieces  []piece
-	plain   []byte       // the body of a refusal without particulars, if it does not wait
-	parts   *answerParts // the whole answer; nil: only net/http writes it
-	Index   int          // of kind in sale.Kinds
+	// offered are the languages of a wording each; of a body without a title there is one wording, of no language.
+	offered  *language.Offered
+	wordings []wording
+	Index    int // of kind in sale.Kinds
 
 	// header values, made once: net/http only reads them
 	reason, contentType []string
@@ -76,9 +80,12 @@ var (
 	ClosedDoor = sale.Refuse(sale.ClosedDoor)
 )
 
-// New compiles the styles. A style that names a reason takes precedence over `*`; of two
-// styles that name the same reason the last one applies.
-func New(styles []Appearance) (*Refuser, error) {
+// New compiles the styles, with these texts; nil: the built-in ones. A style that names a reason takes
+// precedence over `*`; of two styles that name the same reason the last one applies.
+func New(styles []Appearance, texts *Texts) (*Refuser, error) {
+	if texts == nil {
+		texts = builtIn
+	}
 	f := &Refuser{answers: make(map[sale.Reason]*ReasonAnswer, len(sale.Kinds))}
 	for i, k := range sale.Kinds {
 		f.answers[k.Reason] = &ReasonAnswer{Kind: k, Index: i, Status: k.Status, problem: true, contentType: []string{ProblemJSON}}
@@ -93,8 +100,11 @@ func New(styles []Appearance) (*Refuser, error) {
 			}
 		}
 	}
+	kind, _ := sale.KindOf(sale.InDoubt)
+	f.Doubt = &ReasonAnswer{Kind: kind, Status: kind.Status, problem: true, contentType: []string{ProblemJSON}}
+	f.Doubt.compile(texts)
 	for _, a := range f.answers {
-		a.compile()
+		a.compile(texts)
 	}
 	return f, nil
 }
@@ -154,22 +164,6 @@ func (a *ReasonAnswer) style(style string, s Appearance) {
 	a.contentType = []string{contentType}
 }
 
-func (a *ReasonAnswer) compile() {
-	a.reason = []string{string(a.Kind.Reason)}
-	if a.asError {
-		return
-	}
-	if a.problem {
-		a.pieces = problemPieces(a.Kind, a.Status)
-	} else {
-		a.pieces = bodyPieces(a.body, a.contentType[0], a.Kind, a.Status)
-	}
-	if !a.Kind.Wait || !a.fills() {
-		a.plain = a.appendBody(nil, &sale.Refusal{Reason: a.Kind.Reason}, 0)
-	}
-	a.parts = a.compileParts()
-}
-
 // For returns the answer to a reason; to an unknown reason it returns that of unavailable.
 func (f *Refuser) For(reason sale.Reason) *ReasonAnswer {
 	if a, ok := f.answers[reason]; ok {
@@ -200,7 +194,9 @@ func (f *Refuser) Write(a *ReasonAnswer, w http.ResponseWriter, r *http.Request,
 	if a.asError {
 		return false
 	}
-	body, reused := a.bodyOf(no, wait)
+	said := a.wordingFor(r.Header)
+	said.announce(h)
+	body, reused := said.bodyOf(no, wait)
 	if reused != nil {
 		defer giveBody(reused)
 	}
@@ -213,26 +209,29 @@ func (f *Refuser) Write(a *ReasonAnswer, w http.ResponseWriter, r *http.Request,
 	return true
 }
 
-// Response returns the refusal as the answer of an upstream. Its status is an error to every
+// Response returns the refusal of a request as the answer of an upstream. Its status is an error to every
 // proxy, whatever the operator's style is.
-func (f *Refuser) Response(no *sale.Refusal) (status int, h http.Header, body []byte) {
+func (f *Refuser) Response(r *http.Request, no *sale.Refusal) (status int, h http.Header, body []byte) {
 	a := f.For(no.Reason)
-	status, body = a.Status, a.appendBody(nil, no, 0)
+	said := a.wordingFor(r.Header)
+	status, body = a.Status, said.appendBody(nil, no, 0)
 	if a.asError || status < 400 { // a style applies only if every proxy takes its status for an error
 		status, body = http.StatusBadRequest, nil
 	}
 	h = http.Header{Header: a.reason, "Cache-Control": NoStore, "Content-Type": a.contentType}
 	if len(body) == 0 {
 		delete(h, "Content-Type")
+		return status, h, nil
 	}
+	said.announce(h)
 	return status, h, body
 }
 
-// Problem returns the problem document of a refusal, without the spread of its Retry-After.
-func (f *Refuser) Problem(no *sale.Refusal) *ProblemDocument {
+// Problem returns the problem document for the refusal of a request, without the spread of its Retry-After.
+func (f *Refuser) Problem(r *http.Request, no *sale.Refusal) *ProblemDocument {
 	a := f.For(no.Reason)
 	return &ProblemDocument{
-		Type: problemType + string(a.Kind.Reason), Title: a.Kind.Title, Status: a.Status, Detail: no.Detail,
+		Type: problemType + string(a.Kind.Reason), Title: a.Title(r.Header), Status: a.Status, Detail: no.Detail,
 		Reason: a.Kind.Reason, RetryAfter: no.RetryAfter, SKU: no.SKU, Limit: no.Limit, Reservation: no.Reservation,
 	}
 }

@@ -14,7 +14,7 @@ import (
 
 func refused(t *testing.T, styles []Appearance, no *sale.Refusal) *http.Response {
 	t.Helper()
-	f, err := New(styles)
+	f, err := New(styles, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,7 +172,7 @@ func TestRefuserRefuses(t *testing.T) {
 		{Appearance{Reasons: []string{"*"}, Style: "error", Body: "x"}, "no body of yours"},
 		{Appearance{Reasons: []string{"*"}, Status: 99}, "outside 200 to 599"},
 	} {
-		if _, err := New([]Appearance{c.style}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := New([]Appearance{c.style}, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: error %v, want one with %q", c.style, err, c.want)
 		}
 	}

@@ -20,10 +20,10 @@ type answerParts struct {
 	last   []byte // from Stockgate-Refusal on
 }
 
-// compileParts makes the pieces. It returns nil where net/http has to write the answer,
+// compileParts makes the pieces in a wording. It returns nil where net/http has to write the answer,
 // because it is not a plain answer with a body.
-func (a *ReasonAnswer) compileParts() *answerParts {
-	if a.asError || a.Kind.Status == http.StatusRequestEntityTooLarge || a.Status == http.StatusNoContent || a.Status == http.StatusNotModified {
+func (a *ReasonAnswer) compileParts(said *wording) *answerParts {
+	if a.Kind.Status == http.StatusRequestEntityTooLarge || a.Status == http.StatusNoContent || a.Status == http.StatusNotModified {
 		return nil
 	}
 	text := http.StatusText(a.Status)
@@ -31,10 +31,10 @@ func (a *ReasonAnswer) compileParts() *answerParts {
 		text = fmt.Sprintf("status code %d", a.Status)
 	}
 	w := &answerParts{first: fmt.Appendf(nil, "HTTP/1.1 %03d %s\r\n", a.Status, text), second: []byte("\r\n")}
-	w.first = append(appendFields(w.first, http.Header{"Cache-Control": NoStore}), "Content-Length: "...)
+	w.first = append(appendFields(w.first, http.Header{"Cache-Control": NoStore, "Content-Language": said.language}), "Content-Length: "...)
 	w.second = appendFields(w.second, http.Header{"Content-Type": a.contentType})
 	w.third = appendFields(w.third, http.Header{"Server": {"Caddy"}})
-	w.last = appendFields(w.last, http.Header{Header: a.reason})
+	w.last = appendFields(w.last, http.Header{Header: a.reason, "Vary": said.vary})
 	return w
 }
 
@@ -45,18 +45,23 @@ func appendFields(b []byte, h http.Header) []byte {
 	return append(b, buf.Bytes()...)
 }
 
-// AppendAnswer appends the bytes that net/http would write for this refusal to a request with
-// this method, and returns the answer that it used. over is the rate that refuses and wait its
+// AppendAnswer appends the bytes that net/http would write for this refusal of a request, and returns the
+// answer that it used. over is the rate that refuses and wait its
 // wait; nil: no rate refuses. It returns a nil answer where net/http has to write.
-func (f *Refuser) AppendAnswer(b []byte, no *sale.Refusal, over *RateAnswers, wait time.Duration, method string, now time.Time) ([]byte, *ReasonAnswer) {
+func (f *Refuser) AppendAnswer(b []byte, no *sale.Refusal, over *RateAnswers, wait time.Duration, r *http.Request, now time.Time) ([]byte, *ReasonAnswer) {
 	a := f.answers[no.Reason]
-	if a == nil || a.parts == nil {
+	if a == nil {
+		return b, nil
+	}
+	said := a.wordingFor(r.Header)
+	parts := said.parts
+	if parts == nil {
 		return b, nil
 	}
 	after := retryAfter(a.Kind, no)
-	body, reused := a.bodyOf(no, after)
-	b = strconv.AppendInt(append(b, a.parts.first...), int64(len(body)), 10)
-	b = append(b, a.parts.second...)
+	body, reused := said.bodyOf(no, after)
+	b = strconv.AppendInt(append(b, parts.first...), int64(len(body)), 10)
+	b = append(b, parts.second...)
 	if over != nil {
 		b = append(append(b, RateLimitHeader+": "...), over.name...)
 		b = strconv.AppendInt(append(b, ";r=0;t="...), WaitSeconds(wait), 10)
@@ -65,33 +70,22 @@ func (f *Refuser) AppendAnswer(b []byte, no *sale.Refusal, over *RateAnswers, wa
 	if after > 0 {
 		b = append(strconv.AppendInt(append(b, "Retry-After: "...), after, 10), "\r\n"...)
 	}
-	b = append(b, a.parts.third...)
+	b = append(b, parts.third...)
 	if no.Challenge != "" {
 		b = append(append(append(b, ChallengeHeader+": "...), no.Challenge...), "\r\n"...)
 	}
-	b = append(b, a.parts.last...)
+	b = append(b, parts.last...)
 	if f.AsksToken && a.Status == http.StatusUnauthorized {
 		b = appendFields(b, http.Header{"Www-Authenticate": authenticate(no)})
 	}
 	b = append(appendDate(append(b, "Date: "...), now), "\r\n\r\n"...)
-	if method != http.MethodHead {
+	if r.Method != http.MethodHead {
 		b = append(b, body...)
 	}
 	if reused != nil {
 		giveBody(reused)
 	}
 	return b, a
-}
-
-// bodyOf returns the body of a refusal. The caller passes reused to giveBody after use,
-// unless it is nil.
-func (a *ReasonAnswer) bodyOf(no *sale.Refusal, wait int64) (body []byte, reused *[]byte) {
-	if a.plain != nil && no.Detail == "" && no.SKU == "" && no.Limit == nil && no.Reservation == "" && no.Challenge == "" {
-		return a.plain, nil
-	}
-	reused = bodies.Get().(*[]byte)
-	*reused = a.appendBody((*reused)[:0], no, wait)
-	return *reused, reused
 }
 
 // date is the value of the header Date in one second.

@@ -7,7 +7,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/filters/refuse"
 )
 
 // Placeholders has what the last gate reports about an attempt in placeholders. They are
@@ -15,7 +15,8 @@ import (
 // refusal more than all of its filters.
 type Placeholders struct {
 	Verdict, Sale, Reservation, Ref string
-	reason                          sale.Reason
+	refusal                         *refuse.ReasonAnswer // nil: the attempt is not refused
+	asked                           http.Header          // of the refused request
 }
 
 const (
@@ -47,8 +48,14 @@ func (p *Placeholders) placeholder(name string) (any, bool) {
 	switch name {
 	case "verdict":
 		return p.Verdict, true
-	case "reason":
-		return string(p.reason), true
+	case "reason", "title":
+		if p.refusal == nil {
+			return "", true
+		}
+		if name == "title" {
+			return p.refusal.Title(p.asked), true
+		}
+		return string(p.refusal.Kind.Reason), true
 	case "sale":
 		return p.Sale, true
 	case "reservation":

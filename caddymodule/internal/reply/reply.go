@@ -20,7 +20,7 @@ import (
 func Refuse(f *refuse.Refuser, w http.ResponseWriter, r *http.Request, no *sale.Refusal) error {
 	a := f.For(no.Reason)
 	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		Publish(r, repl, Placeholders{Verdict: "refused", reason: a.Kind.Reason})
+		Publish(r, repl, Placeholders{Verdict: "refused", refusal: a, asked: r.Header})
 	}
 	if f.Write(a, w, r, no) {
 		return nil

@@ -16,7 +16,7 @@ import (
 
 // An error route may proxy: the order must not reach the shop past the gate.
 func TestRefusalAsErrorDropsTheOrder(t *testing.T) {
-	f, err := refuse.New([]refuse.Appearance{{Reasons: []string{"*"}, Style: "error"}})
+	f, err := refuse.New([]refuse.Appearance{{Reasons: []string{"*"}, Style: "error"}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

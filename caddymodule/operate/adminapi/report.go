@@ -5,4 +5,6 @@ type SaleReport struct {
 	Sale string `json:"sale"`
 	// HTML is a whole page, which needs no other file.
 	HTML string `json:"html"`
+	// CSV has all items.
+	CSV string `json:"csv"`
 }

@@ -2,9 +2,11 @@ package dashboard
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
@@ -31,7 +33,7 @@ const (
 )
 
 // AdminReport answers GET `/stockgate/sales/{id}/report` of the admin endpoint:
-// `{"sale","html"}`, where html is a whole page. Errors are those of the admin API.
+// `{"sale","html","csv"}`, where html is a whole page. Errors are those of the admin API.
 type AdminReport struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -43,56 +45,62 @@ func (AdminReport) CaddyModule() caddy.ModuleInfo {
 func (AdminReport) Routes() []caddy.AdminRoute {
 	return []caddy.AdminRoute{{Pattern: "GET /stockgate/sales/{id}/report", Handler: caddy.AdminHandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
 		w.Header().Set(adminapi.ServedHeader, "1")
-		html, status, err := reportOf(r.Context(), r.PathValue("id"))
+		html, csv, status, err := reportOf(r.Context(), r.PathValue("id"))
 		if err != nil {
 			return caddy.APIError{HTTPStatus: status, Err: err, Message: err.Error()}
 		}
-		return answer(w, http.StatusOK, adminapi.SaleReport{Sale: r.PathValue("id"), HTML: string(html)})
+		return answer(w, http.StatusOK, adminapi.SaleReport{Sale: r.PathValue("id"), HTML: html, CSV: csv})
 	})}}
 }
 
-// serveReport answers with the report of a sale as a file.
+// serveReport answers with the report of a sale as a file: a page, or with `as=csv` its items.
 func (s *Dashboard) serveReport(w http.ResponseWriter, r *http.Request) error {
-	id := r.URL.Query().Get("sale")
-	html, status, err := reportOf(r.Context(), id)
+	id, as := r.URL.Query().Get("sale"), cmp.Or(r.URL.Query().Get("as"), "html")
+	if as != "html" && as != "csv" {
+		return answerError(w, http.StatusBadRequest, "as must be html or csv")
+	}
+	file, csv, status, err := reportOf(r.Context(), id)
 	if err != nil {
 		return answerError(w, status, err.Error())
 	}
+	if as == "csv" {
+		file = csv
+	}
 	h := w.Header()
 	h.Set("Content-Security-Policy", report.Policy()+"; frame-ancestors 'none'")
-	h.Set("Content-Type", "text/html; charset=utf-8")
-	h.Set("Content-Disposition", `attachment; filename="`+id+`.html"`)
-	h.Set("Content-Length", strconv.Itoa(len(html)))
+	h.Set("Content-Type", "text/"+as+"; charset=utf-8")
+	h.Set("Content-Disposition", `attachment; filename="`+id+`.`+as+`"`)
+	h.Set("Content-Length", strconv.Itoa(len(file)))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write(html)
+		_, _ = io.WriteString(w, file)
 	}
 	return nil
 }
 
 // reportOf makes the report of a sale, or says with which status it cannot.
-func reportOf(ctx context.Context, id string) (html []byte, status int, err error) {
+func reportOf(ctx context.Context, id string) (html, csv string, status int, err error) {
 	a := app.Active()
 	if a == nil || a.Runtime() == nil {
-		return nil, http.StatusServiceUnavailable, errors.New("no stockgate app is running")
+		return "", "", http.StatusServiceUnavailable, errors.New("no stockgate app is running")
 	}
 	if !sale.IsID(id) {
-		return nil, http.StatusBadRequest, errors.New("sale must be the id of a sale")
+		return "", "", http.StatusBadRequest, errors.New("sale must be the id of a sale")
 	}
 	ctx, cancel := context.WithTimeout(ctx, reportWithin)
 	defer cancel()
 	r, err := collectReport(ctx, a, a.Runtime(), id)
 	if errors.Is(err, shard.ErrNoSale) {
-		return nil, http.StatusNotFound, edgeruntime.NoSale(id, err)
+		return "", "", http.StatusNotFound, edgeruntime.NoSale(id, err)
 	}
 	if err != nil {
-		return nil, http.StatusServiceUnavailable, err
+		return "", "", http.StatusServiceUnavailable, err
 	}
 	var out bytes.Buffer
 	if _, err := r.WriteTo(&out); err != nil {
-		return nil, http.StatusInternalServerError, err
+		return "", "", http.StatusInternalServerError, err
 	}
-	return out.Bytes(), http.StatusOK, nil
+	return out.String(), r.CSV(), http.StatusOK, nil
 }
 
 // collectReport reads what a report says.
@@ -126,7 +134,7 @@ func collectReport(ctx context.Context, a *app.App, d *edgeruntime.Runtime, id s
 		return nil, err
 	}
 	for _, c := range stock.Items {
-		r.Stock.Add(c)
+		r.AddItem(sale.Cell(c.SKU, c.Region), c)
 	}
 	for _, b := range stock.Bundles {
 		r.Bundles = append(r.Bundles, report.BundleRow{Name: sale.Cell(b.SKU, b.Region), Of: b.Of(), Stock: b.Stock, Available: b.Available})

@@ -50,7 +50,9 @@ type view struct {
 	Doubts                          []Doubt
 	Stocks, Ends, Times, Refusals   []Row
 	InShadow                        []Row
-	Top                             []Row
+	Top                             []SoldItem
+	Acts                            []Act
+	MoreActs                        int64
 	Movements, Buyers, Reservations string
 }
 
@@ -90,6 +92,7 @@ func (r *Report) view() *view {
 		v.Refusals = append(v.Refusals, Row{name, count(int64(r.Attempts[name]))})
 	}
 	v.Top = r.top()
+	v.Acts, v.MoreActs = r.Acts()
 	return v
 }
 
@@ -137,23 +140,6 @@ func (r *Report) times() []Row {
 	}
 	if !math.IsNaN(r.Memory) {
 		rows = append(rows, Row{"“nothing left” that this edge answered from memory", fmt.Sprintf("%.4g %%", 100*r.Memory)})
-	}
-	return rows
-}
-
-// top returns the items that sold most.
-func (r *Report) top() []Row {
-	names := slices.SortedFunc(maps.Keys(r.soldBy), func(a, b string) int {
-		if r.soldBy[a] != r.soldBy[b] {
-			return int(r.soldBy[b] - r.soldBy[a])
-		}
-		return strings.Compare(a, b)
-	})
-	var rows []Row
-	for _, name := range names[:min(len(names), 20)] {
-		if r.soldBy[name] > 0 {
-			rows = append(rows, Row{name, count(r.soldBy[name])})
-		}
 	}
 	return rows
 }

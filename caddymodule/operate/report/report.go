@@ -53,8 +53,13 @@ type Report struct {
 	took      []time.Duration // from hold to order
 	won       []time.Duration // from the first hold to each hold that became an order
 	buyers    map[string]bool
-	soldBy    map[string]int64
 	ended     map[string]int64 // reservations by how they ended
+
+	items           []SoldItem
+	paces           map[string]*pace // by the names of items
+	onSale, onStock acts
+	settledBy       map[settlement]*settlings
+	moreSettled     int64 // movements that settledBy lacks
 }
 
 // BundleRow is an item that takes units of others.
@@ -93,8 +98,8 @@ type Doubt struct {
 
 // New makes a report without movements.
 func New(sale string) *Report {
-	return &Report{Sale: sale, open: make(map[string]*openHold), doubts: make(map[string]*Doubt), buyers: make(map[string]bool), soldBy: make(map[string]int64),
-		ended: make(map[string]int64), Attempts: make(map[string]float64)}
+	return &Report{Sale: sale, open: make(map[string]*openHold), doubts: make(map[string]*Doubt), buyers: make(map[string]bool), paces: make(map[string]*pace),
+		ended: make(map[string]int64), Attempts: make(map[string]float64), settledBy: make(map[settlement]*settlings)}
 }
 
 // Add takes the next movements.
@@ -112,10 +117,11 @@ func (r *Report) Add(movements []journal.Movement) error {
 			r.sums.Held += c.Held
 			r.sums.InDoubt += c.InDoubt
 			r.sums.Confirmed += c.Confirmed
-			r.soldBy[c.Name] += c.Confirmed
+			r.paceOf(c.Name).add(m, &c)
 		}
 		r.movements++
 		r.follow(m)
+		r.act(m)
 		if len(change.Cells) > 0 {
 			r.curve.add(m.Time, &r.sums, r.sums.Held+r.sums.InDoubt+r.sums.Confirmed > taken)
 		}

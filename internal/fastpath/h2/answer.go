@@ -70,6 +70,8 @@ func staticName(name []byte) byte {
 	switch string(name) {
 	case "Cache-Control":
 		return 24
+	case "Content-Language":
+		return 27
 	case "Content-Length":
 		return 28
 	case "Content-Type":
@@ -80,6 +82,8 @@ func staticName(name []byte) byte {
 		return 53
 	case "Server":
 		return 54
+	case "Vary":
+		return 59
 	case "Www-Authenticate":
 		return 61
 	}
