@@ -22,21 +22,6 @@ import (
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
-// waiting polls until a condition is true.
-func waiting(t testing.TB, what string, so func() bool, log func() string) {
-	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	late := time.After(sitetest.Patience)
-	for !so() {
-		select {
-		case <-tick.C:
-		case <-late:
-			t.Fatalf("waited in vain: %s\n%s", what, log())
-		}
-	}
-}
-
 // screens is where the screenshots go, for people to look at.
 const screens = "../../bin/screens"
 
@@ -77,16 +62,6 @@ func accessible(t *testing.T, b *chromium.Browser, what string) {
 	b.Dark(false)
 }
 
-const browserSale = `
-id: flash
-starts_at: 2020-11-11T00:00:00Z
-ends_at: 2090-11-12T00:00:00Z
-items:
-  - {sku: apple, stock: 60}
-  - {sku: berry, stock: 40}
-  - {sku: cherry, regions: {north: 5, south: 5}}
-`
-
 // stockOnPage reads what the page says: sold of all, and available, held, in doubt, sold.
 const stockOnPage = `[document.querySelector('#sold').textContent, ...[...document.querySelectorAll('#cells dd')].map((d) => d.textContent)].join(' ')`
 
@@ -110,7 +85,7 @@ func TestBrowserDashboard(t *testing.T) {
 
 	// a sale is shown without a reload
 	chromium.Eval[any](b, `window.same = 'page'`)
-	e.ask("PUT", "sales/flash", browserSale)
+	e.ask("PUT", "sales/flash", edgeSale)
 	b.Until(`document.querySelector('#title').textContent === 'flash' && document.querySelector('#state').textContent === 'draft, not open'`)
 	b.Until(`location.search === '?sale=flash'`) // and still when the page is loaded again
 
@@ -227,7 +202,7 @@ func resolve(t *testing.T, b *chromium.Browser, e *edgeProcess) {
 // Read-only is the same page without the buttons, and its server refuses what they would do.
 func TestBrowserReadOnly(t *testing.T) {
 	e := startEdge(t, redistest.Start(t).Addr())
-	e.ask("PUT", "sales/flash", browserSale)
+	e.ask("PUT", "sales/flash", edgeSale)
 	b := chromium.Start(t)
 	b.Header("Authorization", ann)
 	b.Open("http://" + e.pages + "/wall/")
@@ -248,7 +223,7 @@ func TestBrowserReadOnly(t *testing.T) {
 // it. The shop answers every order, and no unit is held.
 func TestBrowserShadow(t *testing.T) {
 	e := startEdge(t, redistest.Start(t).Addr(), "shadow")
-	e.ask("PUT", "sales/flash", strings.ReplaceAll(browserSale, "stock: 60", "stock: 2"))
+	e.ask("PUT", "sales/flash", strings.ReplaceAll(edgeSale, "stock: 60", "stock: 2"))
 	e.ask("POST", "sales/flash/open", "")
 	b := chromium.Start(t)
 	b.Size(1440, 900, false)

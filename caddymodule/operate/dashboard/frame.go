@@ -102,15 +102,19 @@ type journalFrame struct {
 	LastNumber int64   `json:"last"`
 }
 
+// attemptFrame has attempts of all edges, since the sale opened.
 type attemptFrame struct {
-	PerSecond [classes]float64   `json:"per_second"`
-	Total     map[string]float64 `json:"total"` // since this edge has started, by reason or outcome
-	Rate      map[string]float64 `json:"rate"`  // a second, of those that are not 0
-	Won       waits              `json:"won"`   // how long attempts took since this edge has started
+	PerSecond [classes]float64   `json:"per_second"` // of the others as they last told
+	Total     map[string]float64 `json:"total"`      // by reason or outcome
+	Rate      map[string]float64 `json:"rate"`       // a second, of those that are not 0
+	Won       waits              `json:"won"`        // how long attempts took
 	Lost      waits              `json:"lost"`
+	Reserves  waits              `json:"reserves"`
 	Shadow    []shadowed         `json:"shadow,omitempty"`
-	Memory    *float64           `json:"memory"`
-	P50       *float64           `json:"p50"` // ms
+	Edges     []edgeRow          `json:"edges"`
+	ReadAt    int64              `json:"read_at"` // ms; 0: never
+	Memory    *float64           `json:"memory"`  // of this edge, in the last second
+	P50       *float64           `json:"p50"`     // ms; of this edge
 	P99       *float64           `json:"p99"`
 }
 
@@ -122,7 +126,7 @@ type waits struct {
 }
 
 func waitsOf(h histogram) waits {
-	return waits{h.total(), known(h.quantile(histogram{}, 0.5)), known(h.quantile(histogram{}, 0.99))}
+	return waits{h.Total(), known(h.Quantile(histogram{}, 0.5)), known(h.Quantile(histogram{}, 0.99))}
 }
 
 // frame returns the encoded frame of a sale; empty: the one to look at first.
@@ -144,7 +148,7 @@ func (c *collector) frame(id string) []byte {
 }
 
 func (c *collector) compose(id string) *frame {
-	f := &frame{Now: time.Now().UnixMilli(), Sales: []saleSummary{}, Attempts: attemptFrame{Total: map[string]float64{}, Rate: map[string]float64{}}}
+	f := &frame{Now: time.Now().UnixMilli(), Sales: []saleSummary{}, Attempts: attemptFrame{Total: map[string]float64{}, Rate: map[string]float64{}, Edges: []edgeRow{}}}
 	f.Edge = edgeFrame{Ready: true, Backlog: c.runtime.Backlog(), InFlight: c.runtime.InFlight()}
 	load := c.runtime.Store.Calls.Load()
 	f.Edge.Queue = calls{load.Waiting, load.Batches, load.Sending}
@@ -165,7 +169,7 @@ func (c *collector) compose(id string) *frame {
 		f.Sale = s.frame(l)
 		f.Point = s.newest()
 		f.Journal = s.journal(now)
-		f.Attempts = attemptsOf(now, past, l.Sale.ID)
+		f.Attempts = s.attempts(now, past, c.runtime.Leases().ID())
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
@@ -342,21 +346,31 @@ func (s *saleReader) journal(n *counts) journalFrame {
 	return f
 }
 
-func attemptsOf(now, past *counts, id string) attemptFrame {
-	f := attemptFrame{PerSecond: now.since(past, id), Total: now.byNameOf(id), Rate: make(map[string]float64)}
+// attempts returns what all edges have counted.
+func (s *saleReader) attempts(now, past *counts, own string) attemptFrame {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sum := s.sums.total()
+	f := attemptFrame{PerSecond: s.sums.rates(now.since(past, s.id)), Total: byName(sum), Rate: make(map[string]float64), Edges: s.sums.rows(own)}
+	f.Won, f.Lost, f.Reserves, f.Shadow = waitsOf(sum.Won()), waitsOf(sum.Lost()), waitsOf(sum.Reserves()), shadowOf(sum)
+	if !s.sums.at.IsZero() {
+		f.ReadAt = s.sums.at.UnixMilli()
+	}
 	if now == nil {
 		return f
 	}
 	if past != nil && now.at.After(past.at) {
-		was := past.byNameOf(id)
-		for name, v := range f.Total {
-			if v > was[name] {
-				f.Rate[name] = math.Round(10*(v-was[name])/now.at.Sub(past.at).Seconds()) / 10
-			}
+		was := past.byNameOf(s.id)
+		for name, v := range now.byNameOf(s.id) {
+			f.Rate[name] = (v - was[name]) / now.at.Sub(past.at).Seconds()
 		}
 	}
-	f.Won, f.Lost = waitsOf(now.won), waitsOf(now.lost)
-	f.Shadow = now.shadowOf(id)
+	s.sums.eachOther(func(outcome, reason string, rate float64) { f.Rate[cmp.Or(reason, outcome)] += rate })
+	for name, rate := range f.Rate {
+		if f.Rate[name] = math.Round(10*rate) / 10; f.Rate[name] == 0 {
+			delete(f.Rate, name)
+		}
+	}
 	f.Memory, f.P50, f.P99 = known(now.memoryShare(past)), known(now.reserves(past, 0.5)), known(now.reserves(past, 0.99))
 	return f
 }

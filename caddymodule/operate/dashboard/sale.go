@@ -83,6 +83,7 @@ type saleReader struct {
 	history points
 	log     actions
 	recent  map[string]*item // those that moved lately
+	sums    sums
 }
 
 func newSaleReader(id string) *saleReader {
@@ -98,11 +99,32 @@ func (s *saleReader) look(ctx context.Context, d *edgeruntime.Runtime, l *edge.L
 	if err == nil {
 		line, err = queue.Look(ctx, d.Store, s.id)
 	}
+	if err == nil {
+		_ = s.sumUp(ctx, d) // the page says how old they are
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tried = time.Now(); err == nil {
 		s.read, s.line = started, line
 	}
+}
+
+// sumUp reads what all edges have counted, as often as they write it.
+func (s *saleReader) sumUp(ctx context.Context, d *edgeruntime.Runtime) error {
+	s.mu.Lock()
+	due := time.Since(s.sums.at) >= edgeruntime.CountsEvery()
+	s.mu.Unlock()
+	if !due {
+		return nil
+	}
+	read, err := d.LastCounts(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sums.take(time.Now(), read, d.Leases().ID())
+	return nil
 }
 
 func (s *saleReader) lastTried() time.Time {
@@ -310,7 +332,7 @@ func (s *saleReader) point(at int64, known bool, c *counter) point {
 			p.values[i] = math.NaN()
 		}
 	}
-	rates := now.since(past, s.id)
+	rates := s.sums.rates(now.since(past, s.id))
 	copy(p.values[4:], rates[:])
 	p.values[4+classes] = now.reserves(past, 0.5)
 	p.values[5+classes] = now.reserves(past, 0.99)

@@ -8,14 +8,19 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/stockgate/stockgate/caddymodule/command"
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 )
 
-func init() { sitetest.BeCaddy() }
+func init() {
+	timing.Counts.Set(200 * time.Millisecond) // a test would wait for it
+	sitetest.BeCaddy()
+}
 
 // ann is the user of basic, whose password is wall.
 const ann = "Basic YW5uOndhbGw="

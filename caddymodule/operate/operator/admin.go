@@ -36,6 +36,7 @@ const (
 // GET | `/stockgate/sales` | all sales
 // GET | `/stockgate/sales/{id}` | a sale, and where its units are
 // GET | `/stockgate/sales/{id}/tally` | the same with what was returned and adjusted, and whether it is final
+// GET | `/stockgate/sales/{id}/counts` | what all edges have counted of it since it opened: attempts, how long they took, and the edges
 // PUT | `/stockgate/sales/{id}` | applies a file (YAML or JSON); `?dry_run=1`, `?force=1`, `?new=1` for a sale that Redis has lost
 // POST | `/stockgate/sales/{id}/open`, `pause`, `close` | the new status
 // DELETE | `/stockgate/sales/{id}` | deletes a closed sale without open holds; `?force=1` although the ledger lacks some of its journal
@@ -100,6 +101,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"GET /stockgate/sales", (*operator).listSales},
 		{"GET /stockgate/sales/{id}", (*operator).showSale},
 		{"GET /stockgate/sales/{id}/tally", (*operator).tallySale},
+		{"GET /stockgate/sales/{id}/counts", (*operator).countSale},
 		{"PUT /stockgate/sales/{id}", (*operator).applySale},
 		{"POST /stockgate/sales/{id}/open", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Open) }},
 		{"POST /stockgate/sales/{id}/pause", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Paused) }},
