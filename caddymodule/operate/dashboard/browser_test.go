@@ -15,7 +15,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/test/chromium"
@@ -53,6 +52,16 @@ func accessible(t *testing.T, b *chromium.Browser, what string) {
 		t.Fatalf("%v: `make browser` installs it", err)
 	}
 	chromium.Eval[any](b, string(axe)+"\n;0")
+	for _, width := range []int{1440, 390} {
+		b.Size(width, 900, width < 500)
+		rules(t, b, fmt.Sprintf("%s at %d px", what, width))
+	}
+	b.Size(1440, 900, false)
+}
+
+// rules lets axe-core run its rules in both colours.
+func rules(t *testing.T, b *chromium.Browser, what string) {
+	t.Helper()
 	for _, dark := range []bool{false, true} {
 		b.Dark(dark)
 		for _, v := range chromium.Eval[[]string](b, `axe.run().then((r) => r.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html + ' ' + n.failureSummary).slice(0, 3).join(' | ')))`) {

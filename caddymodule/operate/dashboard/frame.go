@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
 )
@@ -27,6 +28,7 @@ type frame struct {
 	Redis    []redisState  `json:"redis"`
 	Store    *storeFrame   `json:"store,omitempty"` // nil: Redis is not run by this process
 	Alarms   []alarm       `json:"alarms"`
+	Bypassed []string      `json:"bypassed,omitempty"` // a sentence for each bypass, of all edges
 	Journal  journalFrame  `json:"journal"`
 	Attempts attemptFrame  `json:"attempts"`
 	Point    []*float64    `json:"point,omitempty"` // the newest, after its time in ms
@@ -74,6 +76,9 @@ type saleFrame struct {
 	Log        []action   `json:"log"`            // the newest first
 	Lead       float64    `json:"lead,omitempty"` // seconds
 	Line       *lineFrame `json:"line,omitempty"` // nil: the sale has no queue
+	// Regions are the regions of a sale that has several.
+	Regions  []regionRow `json:"regions,omitempty"`
+	Failures []failure   `json:"failures"` // the newest last
 }
 
 // lineFrame is the line of orders that wait for the shop.
@@ -89,7 +94,9 @@ type lineFrame struct {
 type itemRow struct {
 	SKU    string   `json:"sku"`
 	Region string   `json:"region,omitempty"`
-	Stock  [5]int64 `json:"stock"` // stock, available, held, in doubt, sold
+	Stock  [5]int64 `json:"stock"`             // stock, available, held, in doubt, sold
+	Pace   float64  `json:"pace"`              // units a second that buyers take
+	GoneAt int64    `json:"gone_at,omitempty"` // ms; when the last unit was taken, if that is known
 }
 
 type journalFrame struct {
@@ -100,33 +107,6 @@ type journalFrame struct {
 	OutboxAge  float64 `json:"outbox_age"`
 	LostAtAll  int64   `json:"lost,omitempty"`
 	LastNumber int64   `json:"last"`
-}
-
-// attemptFrame has attempts of all edges, since the sale opened.
-type attemptFrame struct {
-	PerSecond [classes]float64   `json:"per_second"` // of the others as they last told
-	Total     map[string]float64 `json:"total"`      // by reason or outcome
-	Rate      map[string]float64 `json:"rate"`       // a second, of those that are not 0
-	Won       waits              `json:"won"`        // how long attempts took
-	Lost      waits              `json:"lost"`
-	Reserves  waits              `json:"reserves"`
-	Shadow    []shadowed         `json:"shadow,omitempty"`
-	Edges     []edgeRow          `json:"edges"`
-	ReadAt    int64              `json:"read_at"` // ms; 0: never
-	Memory    *float64           `json:"memory"`  // of this edge, in the last second
-	P50       *float64           `json:"p50"`     // ms; of this edge
-	P99       *float64           `json:"p99"`
-}
-
-// waits say how long attempts took from their arrival to what their buyers were told.
-type waits struct {
-	Attempts uint64   `json:"attempts"`
-	P50      *float64 `json:"p50"` // ms
-	P99      *float64 `json:"p99"`
-}
-
-func waitsOf(h histogram) waits {
-	return waits{h.Total(), known(h.Quantile(histogram{}, 0.5)), known(h.Quantile(histogram{}, 0.99))}
 }
 
 // frame returns the encoded frame of a sale; empty: the one to look at first.
@@ -155,7 +135,7 @@ func (c *collector) compose(id string) *frame {
 	if err := c.runtime.Ready(); err != nil {
 		f.Edge.Ready, f.Edge.Why = false, err.Error()
 	}
-	f.Store = storeOf(c.runtime.OwnServer())
+	f.Store, f.Bypassed = storeOf(c.runtime.OwnServer()), c.bypassed()
 	s, l := c.find(id)
 	f.Edge.Silent = len(c.runtime.Silent())
 	c.mu.Lock()
@@ -178,6 +158,19 @@ func (c *collector) compose(id string) *frame {
 		f.Sale.Questions = c.server.questions[f.Sale.ID]
 	}
 	return f
+}
+
+// bypassed has a sentence for each gate whose orders pass without a reservation.
+func (c *collector) bypassed() []string {
+	a := app.Active()
+	if a == nil || a.Runtime() != c.runtime {
+		return nil
+	}
+	var all []string
+	for _, p := range a.Bypassed() {
+		all = append(all, p.Sentence())
+	}
+	return all
 }
 
 // onSale is the state of a sale that edges sell.
@@ -210,7 +203,7 @@ func (s *saleReader) frame(l *edge.Listing) *saleFrame {
 	f := &saleFrame{
 		saleSummary: summaryOf(l), StartsAt: l.Sale.StartsAt.UnixMilli(), EndsAt: l.Sale.EndsAt.UnixMilli(), Timezone: cmp.Or(l.Sale.Timezone, "UTC"), SaleNow: l.Now().UnixMilli(),
 		Items: len(s.items), Balanced: len(s.odd) == 0, Log: slices.Clone(s.log.list), Movers: s.movers(),
-		Stock: [5]int64{s.sum.Stock, s.sum.Available, s.sum.Held, s.sum.InDoubt, s.sum.Confirmed},
+		Stock: stockOf(s.sum), Regions: s.inRegions(time.Now()), Failures: append([]failure{}, s.failures.list...),
 	}
 	slices.Reverse(f.Log)
 	if !s.read.IsZero() {
@@ -293,7 +286,11 @@ func (s *saleReader) movers() []itemRow {
 }
 
 func rowOf(i *item) itemRow {
-	return itemRow{i.SKU, i.Region, [5]int64{i.Stock, i.Available, i.Held, i.InDoubt, i.Confirmed}}
+	row := itemRow{SKU: i.SKU, Region: i.Region, Stock: stockOf(i.Cell), Pace: i.flow.pace(time.Now())}
+	if !i.gone.IsZero() {
+		row.GoneAt = i.gone.UnixMilli()
+	}
+	return row
 }
 
 // newest returns the last point in the form of a frame.
@@ -343,34 +340,5 @@ func (s *saleReader) journal(n *counts) journalFrame {
 	}
 	f.LedgerLag, f.OutboxLag = lag("stockgate_ledger_lag_movements"), lag("stockgate_outbox_lag_movements")
 	f.LedgerAge, f.OutboxAge = n.gauges["stockgate_ledger_lag_seconds"][s.id], n.gauges["stockgate_outbox_lag_seconds"][s.id]
-	return f
-}
-
-// attempts returns what all edges have counted.
-func (s *saleReader) attempts(now, past *counts, own string) attemptFrame {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sum := s.sums.total()
-	f := attemptFrame{PerSecond: s.sums.rates(now.since(past, s.id)), Total: byName(sum), Rate: make(map[string]float64), Edges: s.sums.rows(own)}
-	f.Won, f.Lost, f.Reserves, f.Shadow = waitsOf(sum.Won()), waitsOf(sum.Lost()), waitsOf(sum.Reserves()), shadowOf(sum)
-	if !s.sums.at.IsZero() {
-		f.ReadAt = s.sums.at.UnixMilli()
-	}
-	if now == nil {
-		return f
-	}
-	if past != nil && now.at.After(past.at) {
-		was := past.byNameOf(s.id)
-		for name, v := range now.byNameOf(s.id) {
-			f.Rate[name] = (v - was[name]) / now.at.Sub(past.at).Seconds()
-		}
-	}
-	s.sums.eachOther(func(outcome, reason string, rate float64) { f.Rate[cmp.Or(reason, outcome)] += rate })
-	for name, rate := range f.Rate {
-		if f.Rate[name] = math.Round(10*rate) / 10; f.Rate[name] == 0 {
-			delete(f.Rate, name)
-		}
-	}
-	f.Memory, f.P50, f.P99 = known(now.memoryShare(past)), known(now.reserves(past, 0.5)), known(now.reserves(past, 0.99))
 	return f
 }
