@@ -130,6 +130,12 @@ type queueNews struct{ Waiting, Calls, Sending int }
 // listen opens a stream of events. The function returns the next one, and false at the end.
 func listen(t *testing.T, s *sitetest.Site, path string) func() (event string, n news, ok bool) {
 	t.Helper()
+	return listenAs(t, s, path, ann)
+}
+
+// listenAs is listen, with the credentials of a user.
+func listenAs(t *testing.T, s *sitetest.Site, path, login string) func() (event string, n news, ok bool) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
 	t.Cleanup(cancel)
 	socket := s.Socket("http")
@@ -140,7 +146,7 @@ func listen(t *testing.T, s *sitetest.Site, path string) func() (event string, n
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", ann)
+	req.Header.Set("Authorization", login)
 	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
