@@ -25,7 +25,7 @@ var actPaths = []struct {
 	{regexp.MustCompile(`^sales/[^/]+/pause$`), "pause"},
 	{regexp.MustCompile(`^sales/[^/]+/close$`), "close"},
 	{regexp.MustCompile(`^sales/[^/]+/items/[^/]+/stock$`), "stock"},
-	{regexp.MustCompile(`^sales/[^/]+/holds/(confirm|release)$`), "resolve"},
+	{regexp.MustCompile(`^sales/[^/]+/holds/(confirm|release|names)$`), "resolve"},
 	{regexp.MustCompile(`^reservations/[^/]+/(confirm|release)$`), "resolve"},
 }
 

@@ -53,6 +53,7 @@ const (
 // POST | `/stockgate/sales/{id}/reconcile` | what differs between Redis, the journal, the ledger and, with `{"orders","as_of"}` or `{"probe"}`, the shop; `{"repair":true}` puts it right
 // GET | `/stockgate/holds` | the same of all sales
 // POST | `/stockgate/sales/{id}/holds/confirm`, `release` | resolves many: `{"state","cause","older","all","force","dry_run","after"}`, or `{"names"}` of reservations or refs to confirm; up to 500, `next` says where to go on
+// POST | `/stockgate/sales/{id}/holds/names` | the reservations or refs that a file names: `{"name","text","column"}`, the text up to 2 MiB of CSV, JSON lines or a bare list. Nothing is changed
 // POST | `/stockgate/sales/{id}/returns` | units of up to 500 orders come back: `{"returns":[{"name","id","lines","restock"}],"dry_run"}`; the same again changes nothing
 // GET | `/stockgate/sales/{id}/journal` | where the sale's journal begins and ends, and how far its followers are
 // GET | `/stockgate/sales/{id}/journal/movements` | up to `?limit=` movements `?after=` a number, of the journal and where it has ended of the ledger; `?epoch=`; `?wait=` up to 60 seconds for the next one
@@ -121,6 +122,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"GET /stockgate/holds", (*operator).listHolds},
 		{"POST /stockgate/sales/{id}/holds/confirm", (*operator).confirmHolds},
 		{"POST /stockgate/sales/{id}/holds/release", (*operator).releaseHolds},
+		{"POST /stockgate/sales/{id}/holds/names", (*operator).namesIn},
 		{"POST /stockgate/sales/{id}/returns", (*operator).giveBackMany},
 		{"GET /stockgate/sales/{id}/journal", (*operator).showJournal},
 		{"GET /stockgate/sales/{id}/journal/movements", (*operator).readMovements},

@@ -1,4 +1,4 @@
-import { askMany, askOne, askStatus } from './acts.js'
+import { askFile, askMany, askOne, askStatus } from './acts.js'
 import { banner } from './banner.js'
 import { Chart } from './charts.js'
 import { by, make, refill, say, table } from './dom.js'
@@ -231,6 +231,8 @@ const ages = (q) => {
 
 const questions = (s) => {
   const q = s.questions
+  refill(by('fromFile'), acts.includes('resolve') ? make('button', { type: 'button', 'data-key': 'file' }, texts.file.button) : null)
+  by('fromFile').onclick = ({ target }) => { if (target.dataset.key) askFile(s) }
   if (!q || q.in_doubt === 0 && q.unbacked === 0) {
     refill(by('questions'), make('p', { class: 'quiet' }, q ? texts.noQuestions : texts.none), ...ages(q))
     return
