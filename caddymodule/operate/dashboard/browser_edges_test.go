@@ -13,7 +13,7 @@ import (
 )
 
 // The page of one edge has what all have counted, lists them, and says above all else that the sale does not sell, and
-// since when. What was done is marked in the curves. Nothing is cut off on a phone.
+// since when. Acts are marked in the curves. Nothing is cut off on a phone.
 func TestBrowserTwoEdges(t *testing.T) {
 	redis, storage := redistest.Start(t), t.TempDir()
 	here, other := startEdgeAt(t, redis.Addr(), storage), startEdgeAt(t, redis.Addr(), storage)

@@ -68,7 +68,7 @@ func (s *Dashboard) readLook(d *caddyfile.Dispenser, usage string) error {
 	if _, err := directive.Arguments(d, usage, 0, 0); err != nil {
 		return err
 	}
-	s.Look = new(Members)
+	s.Look = new(RoleMembers)
 	return s.Look.read(d)
 }
 
@@ -84,7 +84,7 @@ func hasBlock(d *caddyfile.Dispenser) bool {
 }
 
 // read reads the block of members.
-func (m *Members) read(d *caddyfile.Dispenser) error {
+func (m *RoleMembers) read(d *caddyfile.Dispenser) error {
 	claim := func(list bool) func(*caddyfile.Dispenser, string) error {
 		return func(d *caddyfile.Dispenser, usage string) error {
 			args, err := directive.Arguments(d, usage, 2, -1)

@@ -42,8 +42,8 @@ type Dashboard struct {
 	Acts []string `json:"acts,omitempty"`
 	// Roles are what some users may do beside that.
 	Roles []Role `json:"roles,omitempty"`
-	// Look are the users who may look, beside those of Roles. Default: all that authentication lets in.
-	Look *Members `json:"look,omitempty"`
+	// Look are the users who may look, beside all that have a role. Default: all that authentication lets in.
+	Look *RoleMembers `json:"look,omitempty"`
 	// Unprotected serves requests that no authentication handler has let in. Without it, such
 	// a handler must stand before this one, and each request must have passed it.
 	Unprotected bool `json:"unprotected,omitempty"`

@@ -13,11 +13,11 @@ import (
 // Role lets some users do some acts. A user has the acts of all roles that name them, and those that all users have.
 type Role struct {
 	Acts []string `json:"acts"`
-	Members
+	RoleMembers
 }
 
-// Members are users by name or by claim. A user is one of them who is named, or whom one claim fits.
-type Members struct {
+// RoleMembers are users by name or by claim. A user is one of them who is named, or whom one claim fits.
+type RoleMembers struct {
 	// Users are names as authentication gives them, {http.auth.user.id}.
 	Users []string `json:"users,omitempty"`
 	// Claims say more of users, as far as the authentication directive does: basic_auth does not.
@@ -49,7 +49,7 @@ func (c *RoleClaim) fits(repl *caddy.Replacer) bool {
 }
 
 // has reports whether the user of a request is one of the members. user is empty where none is known.
-func (m *Members) has(user string, repl *caddy.Replacer) bool {
+func (m *RoleMembers) has(user string, repl *caddy.Replacer) bool {
 	return user != "" && (slices.Contains(m.Users, user) || slices.ContainsFunc(m.Claims, func(c RoleClaim) bool { return c.fits(repl) }))
 }
 
@@ -123,7 +123,7 @@ func checkActs(list []string) error {
 	return nil
 }
 
-func (m *Members) check(what string) error {
+func (m *RoleMembers) check(what string) error {
 	if len(m.Users) == 0 && len(m.Claims) == 0 {
 		return fmt.Errorf("no user can have %s: write `users`, `claim` or `claim_has` in its block, or leave the block out", what)
 	}
@@ -160,7 +160,7 @@ func (s *Dashboard) checkAccounts() error {
 	}
 	all := slices.Clone(s.Roles)
 	if s.Look != nil {
-		all = append(all, Role{Members: *s.Look})
+		all = append(all, Role{RoleMembers: *s.Look})
 	}
 	for i := range all {
 		for _, user := range all[i].Users {
