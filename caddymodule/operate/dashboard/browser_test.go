@@ -22,7 +22,7 @@ import (
 )
 
 // screens is where the screenshots go, for people to look at.
-const screens = "../../bin/screens"
+const screens = "../../../bin/screens"
 
 // shots takes a screenshot in each size and colour.
 func shots(t *testing.T, b *chromium.Browser, name string) {
