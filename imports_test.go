@@ -135,7 +135,8 @@ var arrows = map[string][]string{
 		"internal/sale", "internal/store/combine", "internal/store/identity", "internal/store/journal", "internal/store/record", "internal/store/shard",
 		"lua",
 	},
-	"internal/edge/fence": {"internal/store/reservation", "internal/store/shard", "lua"},
+	"internal/store/counts": {"internal/store/shard", "lua"},
+	"internal/edge/fence":   {"internal/store/reservation", "internal/store/shard", "lua"},
 	"internal/store/queue": {
 		"internal/sale", "internal/store/combine", "internal/store/identity", "internal/store/record", "internal/store/reservation",
 		"internal/store/shard", "lua",
@@ -180,15 +181,15 @@ var arrows = map[string][]string{
 	"caddymodule/internal/saved":        {},
 	"caddymodule/internal/span":         {},
 	"caddymodule/internal/terminal":     {},
-	"caddymodule/internal/meter":        {"filters/scope", "internal/edge", "internal/ledger", "internal/ledger/outbox", "internal/sale", "internal/store/journal"},
+	"caddymodule/internal/meter":        {"filters/scope", "internal/edge", "internal/ledger", "internal/ledger/outbox", "internal/sale", "internal/store/counts", "internal/store/journal"},
 	"caddymodule/gate/option/operation": {"caddymodule/internal/directive", "caddymodule/internal/meter", "filters/scope", "internal/strictjson"},
 	"caddymodule/guard": {
 		"caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply", "filters/attempt",
 		"filters/refuse", "filters/route", "internal/sale",
 	},
 	"caddymodule/edgeruntime": {
-		"caddymodule/internal/meter", "caddymodule/internal/timing", "internal/edge", "internal/edge/risk", "internal/store/backup",
-		"internal/store/child", "internal/store/move", "internal/store/queue", "internal/store/reservation", "internal/store/reservation/embedded",
+		"caddymodule/internal/meter", "caddymodule/internal/timing", "internal/edge", "internal/edge/risk", "internal/loop", "internal/store/backup",
+		"internal/store/child", "internal/store/counts", "internal/store/move", "internal/store/queue", "internal/store/reservation", "internal/store/reservation/embedded",
 		"internal/store/shard", "token",
 	},
 	"caddymodule/overviewcache": {

@@ -6,7 +6,7 @@ type Code string
 // The codes, in the order in which the operations' files give them.
 const (
 	OK           Code = "ok"
-	Gone         Code = "gone"          // released before it was reserved
+	Gone         Code = "gone"          // released before it was reserved; Redis lacks a write that it had
 	StaleVersion Code = "version"       // the caller knows another version of the sale
 	Bound        Code = "bound"         // the key or ref belongs to another reservation
 	Late         Code = "late"          // after not_after: the caller has given up; the caller knows movements that are lost
@@ -27,7 +27,8 @@ const (
 	NotFound     Code = "not_found"     // no such reservation
 	TooSoon      Code = "too_soon"      // the shop may still sell it; by the pace it may not go to the shop yet
 	AtShop       Code = "at_shop"       // a request of the reservation is still being answered
-	QueueFull    Code = "full"          // too many orders wait for the shop
+	QueueFull    Code = "full"          // too many orders wait for the shop, or too many edges count
+	Folded       Code = "folded"        // the counts of the process were added to others
 	KeyReused    Code = "key_reused"    // the same id with other content
 	Short        Code = "short"         // not enough available units
 	InUse        Code = "in_use"        // units of the cell are sold, held or were added

@@ -54,6 +54,7 @@ const (
 	rate
 	lease
 	answer
+	counts
 	trim
 	renew
 	restore
@@ -63,7 +64,7 @@ const (
 
 // String is the name of the script, as operators know it.
 func (k Kind) String() string {
-	return [...]string{"claim", "manage", "settle", "list", "enroll", "rekey", "rate", "lease", "answer", "trim", "renew", "restore", "fence"}[k]
+	return [...]string{"claim", "manage", "settle", "list", "enroll", "rekey", "rate", "lease", "answer", "counts", "trim", "renew", "restore", "fence"}[k]
 }
 
 // oom reports whether a full Redis starts the script. Those give memory or stock back, or add little to
@@ -197,6 +198,8 @@ var (
 	Lease = operation(Operation{Name: "lease", Script: lease})
 	// KeepAnswer keeps the shop's answer to an order that has waited.
 	KeepAnswer = operation(Operation{Name: "answer", Script: answer})
+	// NoteCounts notes what a process has counted of a sale.
+	NoteCounts = operation(Operation{Name: "counts", Script: counts})
 	// Trim drops old entries of a journal.
 	Trim = operation(Operation{Name: "trim", Script: trim})
 	// Renew begins another epoch of a shard.

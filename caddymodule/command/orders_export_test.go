@@ -1,12 +1,16 @@
 package command
 
-import "io"
+import (
+	"io"
+
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+)
 
 // ReadOrders reads a file of orders.
 func ReadOrders(in io.Reader, column string) ([]string, error) {
-	list, err := readOrders(in, "file", orderColumnNames{order: column})
+	list, err := adminapi.ReadOrders(in, "file", adminapi.OrderColumns{Order: column})
 	if err != nil {
 		return nil, err
 	}
-	return list.names, nil
+	return list.Names, nil
 }

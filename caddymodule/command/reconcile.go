@@ -86,7 +86,7 @@ func reconcileSale(c *call) error {
 		if err != nil {
 			return err
 		}
-		ask.Orders, ask.AsOf, ask.Units = list.names, list.made, list.units
+		ask.Orders, ask.AsOf, ask.Units = list.Names, list.Made, list.Units
 	}
 	body, err := json.Marshal(&ask)
 	if err != nil {
@@ -104,8 +104,8 @@ func reconcileSale(c *call) error {
 }
 
 // shopOrders reads the shop's orders, from a file or from a database.
-func (c *call) shopOrders(from string) (*orderList, error) {
-	columns := orderColumnNames{order: c.text("column"), quantity: c.text("quantity"), item: c.text("sku")}
+func (c *call) shopOrders(from string) (*adminapi.OrderList, error) {
+	columns := adminapi.OrderColumns{Order: c.text("column"), Quantity: c.text("quantity"), Item: c.text("sku")}
 	switch asks := c.text("query") != ""; {
 	case asks:
 		return c.askOrders(from, columns)

@@ -137,7 +137,7 @@ func (c *call) openReturns(name string) ([]fileReturn, error) {
 
 // readReturns reads a whole file of returns. column has the orders; empty: the first of returnedOrderColumns.
 func readReturns(in io.Reader, file, column string) ([]fileReturn, error) {
-	limited := &io.LimitedReader{R: in, N: ordersBytes + 1}
+	limited := &io.LimitedReader{R: in, N: adminapi.OrdersBytes + 1}
 	buffered := bufio.NewReaderSize(limited, 64<<10)
 	if mark, _ := buffered.Peek(3); bytes.Equal(mark, []byte("\ufeff")) {
 		_, _ = buffered.Discard(3)
@@ -145,13 +145,13 @@ func readReturns(in io.Reader, file, column string) ([]fileReturn, error) {
 	rows := csv.NewReader(buffered)
 	rows.FieldsPerRecord, rows.TrimLeadingSpace = -1, true
 	first, _ := buffered.Peek(4096)
-	rows.Comma = separator(first)
+	rows.Comma = adminapi.Separator(first)
 	list := &returnList{file: file, known: make(map[string]int)}
 	for at := (*returnPlaces)(nil); ; {
 		row, err := rows.Read()
 		switch {
 		case limited.N == 0:
-			return nil, fmt.Errorf("%s is larger than %d bytes: split it", file, ordersBytes)
+			return nil, fmt.Errorf("%s is larger than %d bytes: split it", file, adminapi.OrdersBytes)
 		case errors.Is(err, io.EOF) && len(list.all) == 0:
 			return nil, fmt.Errorf("%s has no returns", file)
 		case errors.Is(err, io.EOF):
@@ -178,13 +178,13 @@ type returnPlaces struct{ order, sku, quantity, region, id int }
 func returnPlacesOf(header []string, column string) (*returnPlaces, error) {
 	find := func(names []string) int {
 		for _, name := range names {
-			if i := indexFold(header, name); i >= 0 {
+			if i := adminapi.IndexFold(header, name); i >= 0 {
 				return i
 			}
 		}
 		return -1
 	}
-	at := &returnPlaces{find(or(column, returnedOrderColumns)), find(itemColumns), find(quantityColumns), find(regionColumns), find(returnColumns)}
+	at := &returnPlaces{find(adminapi.ColumnNames(column, returnedOrderColumns)), find(adminapi.ItemColumns), find(adminapi.QuantityColumns), find(regionColumns), find(returnColumns)}
 	switch {
 	case at.order < 0 && column != "":
 		return nil, fmt.Errorf("there is no column %q, as --column says; the first line has %q", column, header)
@@ -215,7 +215,7 @@ func (l *returnList) place(line int) {
 
 // add takes one row. One of 0 units, or without an order, returns nothing.
 func (l *returnList) add(at *returnPlaces, row []string) error {
-	name, sku, region, id := field(row, at.order), field(row, at.sku), field(row, at.region), field(row, at.id)
+	name, sku, region, id := adminapi.Field(row, at.order), adminapi.Field(row, at.sku), adminapi.Field(row, at.region), adminapi.Field(row, at.id)
 	switch l.rows++; {
 	case l.rows > adminapi.MaxOrders:
 		return fmt.Errorf("more than %d rows: split the file", adminapi.MaxOrders)
@@ -226,7 +226,7 @@ func (l *returnList) add(at *returnPlaces, row []string) error {
 	case id != "" && !sale.IsName(id):
 		return fmt.Errorf("%.40q is no id of a return: 1 to 128 printable ASCII characters without space", id)
 	}
-	units, err := unitsOfRow(sku, field(row, at.quantity))
+	units, err := unitsOfRow(sku, adminapi.Field(row, at.quantity))
 	if err != nil || sku != "" && units == 0 {
 		return err
 	}
@@ -249,7 +249,7 @@ func unitsOfRow(sku, quantity string) (int64, error) {
 	case sku == "":
 		return 0, nil
 	}
-	n, err := wholeUnits(quantity)
+	n, err := adminapi.WholeUnits(quantity)
 	if err != nil {
 		return 0, fmt.Errorf("%.40q is no number of units: write a whole number from 0", quantity)
 	}

@@ -38,6 +38,7 @@ type Runtime struct {
 	identities identityRules
 	embedded   bool
 	store      *storeServer // nil: Redis is not ours
+	counting   *counting
 	log        *zap.Logger
 }
 
@@ -156,6 +157,7 @@ func connect(a *Options, o shard.Options, keys []shard.SigningKey, own *storeSer
 	ctx, cancel := context.WithTimeout(context.Background(), o.Timeout)
 	defer cancel()
 	_ = d.Refresh(ctx) // the log and Ready report errors
+	d.count()
 	return d, nil
 }
 
@@ -186,6 +188,7 @@ func (d *Runtime) close(wait time.Duration) error {
 		d.log.Error("stopping with attempts in flight: they will be in doubt", zap.Int("attempts", left))
 	}
 	d.queue.Stop()
+	d.stopCounting()
 	drain, cancelDrain := context.WithTimeout(context.Background(), grace)
 	defer cancelDrain()
 	err := d.Stop(drain)

@@ -181,9 +181,9 @@ func (f *Forwarding) end(v outcome.Decision, cause string) {
 	meter.CountAttempt(sale, became, "")
 	switch became {
 	case string(record.Confirmed), string(record.Held):
-		meter.Won(time.Since(f.Began))
+		meter.Won(sale, time.Since(f.Began))
 	case string(record.Released):
-		meter.Lost(time.Since(f.Began))
+		meter.Lost(sale, time.Since(f.Began))
 	}
 	if would := f.Hold.Shadow; would != nil && became == string(record.Confirmed) {
 		meter.CountShadow(sale, meter.SoldPast, would.Reason)

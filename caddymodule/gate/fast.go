@@ -20,7 +20,7 @@ func (j *Judge) CountFast(a *refuse.ReasonAnswer, saleID string, began time.Time
 	if a == nil {
 		return false
 	}
-	meter.Lost(time.Since(began))
+	meter.Lost(saleID, time.Since(began))
 	m := meter.All()
 	m.Fast.Inc()
 	switch c := j.fastCounters[a.Index].Load(); {

@@ -123,7 +123,7 @@ func (j *Judge) meet(w http.ResponseWriter, r *http.Request, next caddyhttp.Hand
 // refuse answers and counts a refusal of an attempt that began at that time. name is the
 // sale's id, empty if there is none: text from a client never becomes a label.
 func (j *Judge) refuse(w http.ResponseWriter, r *http.Request, name string, began time.Time, no *sale.Refusal) error {
-	meter.Lost(time.Since(began))
+	meter.Lost(name, time.Since(began))
 	meter.CountAttempt(name, "refused", no.Reason)
 	return reply.Refuse(j.refuser, w, r, no)
 }

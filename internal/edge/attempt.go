@@ -49,7 +49,7 @@ var ErrUnknown = errors.New("redis may have reserved")
 // key its buyer and lines, belong to another reservation: nothing was charged.
 func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attempt, lines []sale.Line, o HoldOptions) (reservation.Hold, *sale.Refusal, error) {
 	started := time.Now()
-	defer func() { (*e.metrics.Load()).Reserved(time.Since(started)) }()
+	defer func() { (*e.metrics.Load()).Reserved(l.Sale.ID, time.Since(started)) }()
 	ctx := combine.Within(parent, e.shard.Timeout())
 
 	secret := e.secret.Load()

@@ -49,6 +49,15 @@ func (l *Listing) at(moment time.Time) time.Time {
 	return time.UnixMilli(ms)
 }
 
+// IsLive reports whether the sale is no draft and not over, and IsOnSale whether edges sell it now.
+func (l *Listing) IsLive() bool {
+	return (l.Status == sale.Open || l.Status == sale.Paused) && l.Now().Before(l.Sale.EndsAt)
+}
+
+func (l *Listing) IsOnSale() bool {
+	return l.IsLive() && l.Status == sale.Open && !l.Now().Before(l.Sale.StartsAt)
+}
+
 // Catalogue is an edge's view of all sales at one moment. It never changes: a
 // newer one takes its place.
 type Catalogue struct {

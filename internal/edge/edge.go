@@ -33,8 +33,8 @@ const (
 // Metrics receives what an edge counts. Implementations must be safe for
 // concurrent use and fast.
 type Metrics interface {
-	// Reserved is called with the duration of each reserve request, whatever its answer.
-	Reserved(time.Duration)
+	// Reserved is called with the sale and the duration of each reserve request, whatever its answer.
+	Reserved(sale string, took time.Duration)
 	// RedisFailed is called when a call got no answer; during is reserve, settle, watch,
 	// reap or rate.
 	RedisFailed(during string)
@@ -52,14 +52,14 @@ type Metrics interface {
 
 type noMetrics struct{}
 
-func (noMetrics) Reserved(time.Duration) {}
-func (noMetrics) RedisFailed(string)     {}
-func (noMetrics) BacklogDropped()        {}
-func (noMetrics) SoldUnbacked()          {}
-func (noMetrics) SoldOther(string)       {}
-func (noMetrics) NothingLeft(bool)       {}
-func (noMetrics) Fenced(int)             {}
-func (noMetrics) Lost(_, _, _ int64)     {}
+func (noMetrics) Reserved(string, time.Duration) {}
+func (noMetrics) RedisFailed(string)             {}
+func (noMetrics) BacklogDropped()                {}
+func (noMetrics) SoldUnbacked()                  {}
+func (noMetrics) SoldOther(string)               {}
+func (noMetrics) NothingLeft(bool)               {}
+func (noMetrics) Fenced(int)                     {}
+func (noMetrics) Lost(_, _, _ int64)             {}
 
 // Options configures an Edge.
 type Options struct {

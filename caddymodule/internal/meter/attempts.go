@@ -74,12 +74,12 @@ func newMeters() *meters {
 		reserve: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "stockgate_reserve_seconds",
 			Help:    "Time of one reserve, from the attempt's entry into the queue to the answer of Redis.",
-			Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1},
+			Buckets: reserveBounds,
 		}),
 		answered: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "stockgate_answer_seconds",
 			Help:    "Time of an attempt at this edge, from its arrival at the gate to what its buyer is told: won (ordered, or held for the shop to decide) or lost (refused by the gate or the shop).",
-			Buckets: []float64{.0005, .001, .002, .005, .01, .02, .05, .1, .2, .5, 1, 2, 5, 10},
+			Buckets: answerBounds,
 		}, []string{"result"}),
 		redisErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_redis_errors_total",
@@ -203,9 +203,16 @@ func CountBypassed(gate string, status int) {
 }
 
 // Won and Lost note how long an attempt took at this edge whose buyer got the goods, or did
-// not. Attempts in doubt, and those that repeat an earlier one, are neither.
-func Won(took time.Duration)  { All().won.Observe(took.Seconds()) }
-func Lost(took time.Duration) { All().lost.Observe(took.Seconds()) }
+// not. Attempts in doubt, and those that repeat an earlier one, are neither. saleID is as in CountAttempt.
+func Won(saleID string, took time.Duration) {
+	All().won.Observe(took.Seconds())
+	times.of(saleID).won.observe(took)
+}
+
+func Lost(saleID string, took time.Duration) {
+	All().lost.Observe(took.Seconds())
+	times.of(saleID).lost.observe(took)
+}
 
 // CountProbe counts one request about a hold in doubt, by the probe answer or as not_asked.
 // saleID must be in the catalogue.
@@ -243,7 +250,10 @@ var duringWords = []string{"reserve", "settle", "watch", "reap", "probe", "rate"
 // EdgeEvents counts the events of an edge.
 type EdgeEvents struct{}
 
-func (EdgeEvents) Reserved(took time.Duration) { All().reserve.Observe(took.Seconds()) }
+func (EdgeEvents) Reserved(sale string, took time.Duration) {
+	All().reserve.Observe(took.Seconds())
+	times.of(sale).reserve.observe(took)
+}
 
 func (EdgeEvents) RedisFailed(during string) { All().redisErrors.WithLabelValues(during).Inc() }
 

@@ -125,7 +125,7 @@ func TestEdgeMetrics(t *testing.T) {
 		name, label string
 		count       func()
 	}{
-		{"stockgate_reserve_seconds", "", func() { m.Reserved(time.Millisecond) }},
+		{"stockgate_reserve_seconds", "", func() { m.Reserved("", time.Millisecond) }},
 		{"stockgate_redis_errors_total", "reserve", func() { m.RedisFailed("reserve") }},
 		{"stockgate_redis_errors_total", "reap", func() { m.RedisFailed("reap") }},
 		{"stockgate_redis_errors_total", "rate", func() { m.RedisFailed("rate") }},

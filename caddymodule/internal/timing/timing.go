@@ -25,6 +25,8 @@ var (
 	// Overview is the age at which the overview of a quickly read sale is read again, and the pause
 	// before a failed read is retried.
 	Overview = usually(time.Second)
+	// Counts is how often an edge writes what it has counted.
+	Counts = usually(5 * time.Second)
 	// ListFile is how often the file of a list is checked for changes.
 	ListFile = usually(2 * time.Second)
 )

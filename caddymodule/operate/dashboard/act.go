@@ -25,7 +25,7 @@ var actPaths = []struct {
 	{regexp.MustCompile(`^sales/[^/]+/pause$`), "pause"},
 	{regexp.MustCompile(`^sales/[^/]+/close$`), "close"},
 	{regexp.MustCompile(`^sales/[^/]+/items/[^/]+/stock$`), "stock"},
-	{regexp.MustCompile(`^sales/[^/]+/holds/(confirm|release)$`), "resolve"},
+	{regexp.MustCompile(`^sales/[^/]+/holds/(confirm|release|names)$`), "resolve"},
 	{regexp.MustCompile(`^reservations/[^/]+/(confirm|release)$`), "resolve"},
 }
 
@@ -42,7 +42,7 @@ func actOf(r *http.Request) string {
 
 // act does what a user asks for, as the admin API does it.
 func (s *Dashboard) act(w http.ResponseWriter, r *http.Request, escaped, user string) error {
-	if len(s.Acts) == 0 {
+	if len(s.Acts) == 0 && len(s.Roles) == 0 {
 		return notAllowed(w, "GET, HEAD") // read-only: there is nothing to do
 	}
 	if r.Method != http.MethodPost {
@@ -59,8 +59,8 @@ func (s *Dashboard) act(w http.ResponseWriter, r *http.Request, escaped, user st
 		if !known.path.MatchString(escaped) {
 			continue
 		}
-		if !slices.Contains(s.Acts, known.act) {
-			return answerError(w, http.StatusForbidden, "this page may not do that: `acts` in its block does not name "+known.act)
+		if !slices.Contains(s.actsOf(r), known.act) {
+			return answerError(w, http.StatusForbidden, "this user may not do that: `acts` in the page's block does not give them "+known.act)
 		}
 		path, err := url.PathUnescape(escaped)
 		if err != nil {

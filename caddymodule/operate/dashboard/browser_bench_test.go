@@ -52,7 +52,7 @@ const frames = `new Promise((done) => {
 // while a stampede goes on, and how much of a core its main thread takes.
 func BenchmarkBrowserFrames(b *testing.B) {
 	e := startEdge(b, redistest.Start(b).Addr())
-	e.ask("PUT", "sales/flash", strings.ReplaceAll(browserSale, "stock: 60", "stock: 1000000"))
+	e.ask("PUT", "sales/flash", strings.ReplaceAll(edgeSale, "stock: 60", "stock: 1000000"))
 	e.ask("POST", "sales/flash/open", "")
 	page := chromium.Start(b)
 	page.Size(1440, 900, false)

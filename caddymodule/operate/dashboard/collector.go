@@ -111,12 +111,13 @@ func (c *collector) look(ctx context.Context) {
 	case <-late.C:
 	case <-ctx.Done():
 	}
+	ready := c.runtime.Ready() == nil
 	for i, l := range followed {
 		known := idleEvery + tickEvery
 		if c.eager(l, i == 0) {
 			known = staleAfter
 		}
-		c.reader(l.Sale.ID).sample(time.Now(), known, c.counter)
+		c.reader(l.Sale.ID).sample(time.Now(), known, c.counter, ready)
 	}
 	c.wake(order)
 }

@@ -1,9 +1,7 @@
 package dashboard
 
 import (
-	"cmp"
 	"math"
-	"slices"
 	"sync"
 	"time"
 
@@ -60,11 +58,10 @@ type attempts struct {
 // counts are the counters of this process at one moment.
 type counts struct {
 	at       time.Time
-	attempts map[string]*attempts  // by sale; empty: no sale was found
-	shadow   map[string][]shadowed // by sale
+	attempts map[string]*attempts // by sale; empty: no sale was found
 	// fromMemory and fromRedis say who said that nothing is left.
 	fromMemory, fromRedis float64
-	reserve, won, lost    histogram
+	reserve               histogram
 	// gauges are the gauges of the journal by name and sale.
 	gauges map[string]map[string]float64
 }
@@ -87,7 +84,7 @@ func newCounter() *counter {
 // read takes the present numbers.
 func (c *counter) read(at time.Time) {
 	families, _ := c.registry.Gather()
-	next := &counts{at: at, attempts: make(map[string]*attempts), shadow: make(map[string][]shadowed), gauges: make(map[string]map[string]float64)}
+	next := &counts{at: at, attempts: make(map[string]*attempts), gauges: make(map[string]map[string]float64)}
 	for _, f := range families {
 		for _, m := range f.GetMetric() {
 			next.add(f.GetName(), m)
@@ -117,8 +114,6 @@ func (n *counts) add(name string, m *dto.Metric) {
 	switch name {
 	case "stockgate_attempts_total":
 		n.addAttempts(label("sale"), label("outcome"), sale.Reason(label("reason")), m.GetCounter().GetValue())
-	case "stockgate_shadow_total":
-		n.shadow[label("sale")] = append(n.shadow[label("sale")], shadowed{label("outcome"), label("reason"), m.GetCounter().GetValue()})
 	case "stockgate_nothing_left_total":
 		if label("by") == "memory" {
 			n.fromMemory = m.GetCounter().GetValue()
@@ -127,12 +122,6 @@ func (n *counts) add(name string, m *dto.Metric) {
 		}
 	case "stockgate_reserve_seconds":
 		n.reserve = histogramOf(m.GetHistogram())
-	case "stockgate_answer_seconds":
-		if label("result") == "won" {
-			n.won = histogramOf(m.GetHistogram())
-		} else {
-			n.lost = histogramOf(m.GetHistogram())
-		}
 	default:
 		if m.GetGauge() == nil {
 			return
@@ -156,34 +145,6 @@ func (n *counts) addAttempts(id, outcome string, reason sale.Reason, value float
 		name = string(reason)
 	}
 	a.byName[name] += value
-}
-
-// shadowed are the attempts in shadow with one outcome and reason.
-type shadowed struct {
-	Outcome string  `json:"outcome"`
-	Reason  string  `json:"reason,omitempty"`
-	Count   float64 `json:"count"`
-}
-
-// shadowOf returns the attempts in shadow of a sale and those of no sale, the most frequent first.
-func (n *counts) shadowOf(id string) []shadowed {
-	var sum []shadowed
-	for _, sale := range []string{id, ""} {
-	next:
-		for _, add := range n.shadow[sale] {
-			for i := range sum {
-				if sum[i].Outcome == add.Outcome && sum[i].Reason == add.Reason {
-					sum[i].Count += add.Count
-					continue next
-				}
-			}
-			sum = append(sum, add)
-		}
-	}
-	slices.SortFunc(sum, func(a, b shadowed) int {
-		return cmp.Or(cmp.Compare(b.Count, a.Count), cmp.Compare(a.Outcome, b.Outcome), cmp.Compare(a.Reason, b.Reason))
-	})
-	return sum
 }
 
 // of returns the attempts of a sale, with those of no sale.

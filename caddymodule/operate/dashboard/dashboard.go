@@ -37,9 +37,13 @@ func init() { caddy.RegisterModule(new(Dashboard)) }
 // Nothing is changed by GET. A POST must come from the page itself (Origin), with JSON, and
 // is logged and journalled with the user's name.
 type Dashboard struct {
-	// Acts are what users may do: open, pause, close, stock, resolve. Default: nothing, the
+	// Acts are what all users may do who may look: open, pause, close, stock, resolve. Default: nothing, the
 	// page only shows.
 	Acts []string `json:"acts,omitempty"`
+	// Roles are what some users may do beside that.
+	Roles []Role `json:"roles,omitempty"`
+	// Look are the users who may look, beside all that have a role. Default: all that authentication lets in.
+	Look *RoleMembers `json:"look,omitempty"`
 	// Unprotected serves requests that no authentication handler has let in. Without it, such
 	// a handler must stand before this one, and each request must have passed it.
 	Unprotected bool `json:"unprotected,omitempty"`
@@ -49,11 +53,12 @@ type Dashboard struct {
 	// or localhost, so that no name of an attacker's can lead a browser here.
 	Origins []string `json:"origins,omitempty"`
 
-	app     *app.App
-	log     *zap.Logger
-	part    *part
-	changes http.Handler
-	down    chan struct{} // closed when the server shuts down: streams end
+	app      *app.App
+	log      *zap.Logger
+	part     *part
+	changes  http.Handler
+	accounts map[string]bool // of basic_auth; nil: there may be other users
+	down     chan struct{}   // closed when the server shuts down: streams end
 }
 
 // acts are what users may do, and the requests of the admin API that do it.
@@ -81,6 +86,9 @@ func (s *Dashboard) Provision(ctx caddy.Context) error {
 		return errors.New("stockgate_dashboard: no authentication stands before it: write `basic_auth` in front, " +
 			"or `unprotected` in its block if only operators can reach this listener")
 	}
+	if err := s.provisionRoles(server); err != nil {
+		return fmt.Errorf("stockgate_dashboard: %w", err)
+	}
 	s.app.UsesAddress(ctx, s.log, "stockgate_dashboard")
 	s.part = partOf(s.app)
 	return nil
@@ -88,10 +96,8 @@ func (s *Dashboard) Provision(ctx caddy.Context) error {
 
 // Validate checks the options.
 func (s *Dashboard) Validate() error {
-	for _, act := range s.Acts {
-		if !slices.Contains(acts, act) {
-			return fmt.Errorf("stockgate_dashboard: there is no act %.40q: there are %s", act, strings.Join(acts, ", "))
-		}
+	if err := s.validateRoles(); err != nil {
+		return fmt.Errorf("stockgate_dashboard: %w", err)
 	}
 	for _, origin := range s.Origins {
 		if !isOrigin(origin) {
@@ -116,6 +122,8 @@ func (s *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddy
 		return answerError(w, http.StatusForbidden, "the request has passed no authentication: is the matcher of `basic_auth` too narrow?")
 	case !s.hostAllowed(r):
 		return answerError(w, http.StatusMisdirectedRequest, "this host is not known here: reach the page by an IP address or localhost, or write `origins` in its block")
+	case !s.mayLook(r):
+		return answerError(w, http.StatusForbidden, "this user may not look at the page: neither `look` nor a role in its block names them")
 	case isAct:
 		return s.act(w, r, actOf(r), user)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
@@ -136,13 +144,22 @@ func (s *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddy
 	return s.stream(w, r, c, user)
 }
 
+// provisionRoles makes sure that there can be users who have a role.
+func (s *Dashboard) provisionRoles(server *caddyhttp.Server) error {
+	if len(s.Roles) == 0 && s.Look == nil {
+		return nil
+	}
+	if !authenticatedAll(server) {
+		return errors.New("no authentication stands before a page with roles, so that no user can have one: write `basic_auth` in front, which `unprotected` does not replace")
+	}
+	s.accounts = accountsOf(server)
+	return nil
+}
+
 // userOf returns the user whom an authentication handler has let in; false: there was none.
 func userOf(r *http.Request) (string, bool) {
-	repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
-	if ok {
-		if user, _ := repl.GetString("http.auth.user.id"); user != "" {
-			return user, true
-		}
+	if user, _ := authenticatedUser(r); user != "" {
+		return user, true
 	}
 	return "dashboard", false
 }

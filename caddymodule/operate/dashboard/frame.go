@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
 )
@@ -27,6 +28,7 @@ type frame struct {
 	Redis    []redisState  `json:"redis"`
 	Store    *storeFrame   `json:"store,omitempty"` // nil: Redis is not run by this process
 	Alarms   []alarm       `json:"alarms"`
+	Bypassed []string      `json:"bypassed,omitempty"` // a sentence for each bypass, of all edges
 	Journal  journalFrame  `json:"journal"`
 	Attempts attemptFrame  `json:"attempts"`
 	Point    []*float64    `json:"point,omitempty"` // the newest, after its time in ms
@@ -75,6 +77,9 @@ type saleFrame struct {
 	Lead       float64    `json:"lead,omitempty"` // seconds
 	Line       *lineFrame `json:"line,omitempty"` // nil: the sale has no queue
 	Acts       []actFrame `json:"acts,omitempty"` // scheduled, and done lately
+	// Regions are the regions of a sale that has several.
+	Regions  []regionRow `json:"regions,omitempty"`
+	Failures []failure   `json:"failures"` // the newest last
 }
 
 // lineFrame is the line of orders that wait for the shop.
@@ -90,7 +95,9 @@ type lineFrame struct {
 type itemRow struct {
 	SKU    string   `json:"sku"`
 	Region string   `json:"region,omitempty"`
-	Stock  [5]int64 `json:"stock"` // stock, available, held, in doubt, sold
+	Stock  [5]int64 `json:"stock"`             // stock, available, held, in doubt, sold
+	Pace   float64  `json:"pace"`              // units a second that buyers take
+	GoneAt int64    `json:"gone_at,omitempty"` // ms; when the last unit was taken, if that is known
 }
 
 type journalFrame struct {
@@ -101,29 +108,6 @@ type journalFrame struct {
 	OutboxAge  float64 `json:"outbox_age"`
 	LostAtAll  int64   `json:"lost,omitempty"`
 	LastNumber int64   `json:"last"`
-}
-
-type attemptFrame struct {
-	PerSecond [classes]float64   `json:"per_second"`
-	Total     map[string]float64 `json:"total"` // since this edge has started, by reason or outcome
-	Rate      map[string]float64 `json:"rate"`  // a second, of those that are not 0
-	Won       waits              `json:"won"`   // how long attempts took since this edge has started
-	Lost      waits              `json:"lost"`
-	Shadow    []shadowed         `json:"shadow,omitempty"`
-	Memory    *float64           `json:"memory"`
-	P50       *float64           `json:"p50"` // ms
-	P99       *float64           `json:"p99"`
-}
-
-// waits say how long attempts took from their arrival to what their buyers were told.
-type waits struct {
-	Attempts uint64   `json:"attempts"`
-	P50      *float64 `json:"p50"` // ms
-	P99      *float64 `json:"p99"`
-}
-
-func waitsOf(h histogram) waits {
-	return waits{h.total(), known(h.quantile(histogram{}, 0.5)), known(h.quantile(histogram{}, 0.99))}
 }
 
 // frame returns the encoded frame of a sale; empty: the one to look at first.
@@ -145,14 +129,14 @@ func (c *collector) frame(id string) []byte {
 }
 
 func (c *collector) compose(id string) *frame {
-	f := &frame{Now: time.Now().UnixMilli(), Sales: []saleSummary{}, Attempts: attemptFrame{Total: map[string]float64{}, Rate: map[string]float64{}}}
+	f := &frame{Now: time.Now().UnixMilli(), Sales: []saleSummary{}, Attempts: attemptFrame{Total: map[string]float64{}, Rate: map[string]float64{}, Edges: []edgeRow{}}}
 	f.Edge = edgeFrame{Ready: true, Backlog: c.runtime.Backlog(), InFlight: c.runtime.InFlight()}
 	load := c.runtime.Store.Calls.Load()
 	f.Edge.Queue = calls{load.Waiting, load.Batches, load.Sending}
 	if err := c.runtime.Ready(); err != nil {
 		f.Edge.Ready, f.Edge.Why = false, err.Error()
 	}
-	f.Store = storeOf(c.runtime.OwnServer())
+	f.Store, f.Bypassed = storeOf(c.runtime.OwnServer()), c.bypassed()
 	s, l := c.find(id)
 	f.Edge.Silent = len(c.runtime.Silent())
 	c.mu.Lock()
@@ -166,7 +150,7 @@ func (c *collector) compose(id string) *frame {
 		f.Sale = s.frame(l)
 		f.Point = s.newest()
 		f.Journal = s.journal(now)
-		f.Attempts = attemptsOf(now, past, l.Sale.ID)
+		f.Attempts = s.attempts(now, past, c.runtime.Leases().ID())
 	}
 	c.server.mu.Lock()
 	defer c.server.mu.Unlock()
@@ -175,6 +159,19 @@ func (c *collector) compose(id string) *frame {
 		f.Sale.Questions = c.server.questions[f.Sale.ID]
 	}
 	return f
+}
+
+// bypassed has a sentence for each gate whose orders pass without a reservation.
+func (c *collector) bypassed() []string {
+	a := app.Active()
+	if a == nil || a.Runtime() != c.runtime {
+		return nil
+	}
+	var all []string
+	for _, p := range a.Bypassed() {
+		all = append(all, p.Sentence())
+	}
+	return all
 }
 
 // onSale is the state of a sale that edges sell.
@@ -207,7 +204,7 @@ func (s *saleReader) frame(l *edge.Listing) *saleFrame {
 	f := &saleFrame{
 		saleSummary: summaryOf(l), StartsAt: l.Sale.StartsAt.UnixMilli(), EndsAt: l.Sale.EndsAt.UnixMilli(), Timezone: cmp.Or(l.Sale.Timezone, "UTC"), SaleNow: l.Now().UnixMilli(),
 		Items: len(s.items), Balanced: len(s.odd) == 0, Log: slices.Clone(s.log.list), Movers: s.movers(),
-		Stock: [5]int64{s.sum.Stock, s.sum.Available, s.sum.Held, s.sum.InDoubt, s.sum.Confirmed},
+		Stock: stockOf(s.sum), Regions: s.inRegions(time.Now()), Failures: append([]failure{}, s.failures.list...),
 	}
 	slices.Reverse(f.Log)
 	if !s.read.IsZero() {
@@ -290,7 +287,11 @@ func (s *saleReader) movers() []itemRow {
 }
 
 func rowOf(i *item) itemRow {
-	return itemRow{i.SKU, i.Region, [5]int64{i.Stock, i.Available, i.Held, i.InDoubt, i.Confirmed}}
+	row := itemRow{SKU: i.SKU, Region: i.Region, Stock: stockOf(i.Cell), Pace: i.flow.pace(time.Now())}
+	if !i.gone.IsZero() {
+		row.GoneAt = i.gone.UnixMilli()
+	}
+	return row
 }
 
 // newest returns the last point in the form of a frame.
@@ -340,24 +341,5 @@ func (s *saleReader) journal(n *counts) journalFrame {
 	}
 	f.LedgerLag, f.OutboxLag = lag("stockgate_ledger_lag_movements"), lag("stockgate_outbox_lag_movements")
 	f.LedgerAge, f.OutboxAge = n.gauges["stockgate_ledger_lag_seconds"][s.id], n.gauges["stockgate_outbox_lag_seconds"][s.id]
-	return f
-}
-
-func attemptsOf(now, past *counts, id string) attemptFrame {
-	f := attemptFrame{PerSecond: now.since(past, id), Total: now.byNameOf(id), Rate: make(map[string]float64)}
-	if now == nil {
-		return f
-	}
-	if past != nil && now.at.After(past.at) {
-		was := past.byNameOf(id)
-		for name, v := range f.Total {
-			if v > was[name] {
-				f.Rate[name] = math.Round(10*(v-was[name])/now.at.Sub(past.at).Seconds()) / 10
-			}
-		}
-	}
-	f.Won, f.Lost = waitsOf(now.won), waitsOf(now.lost)
-	f.Shadow = now.shadowOf(id)
-	f.Memory, f.P50, f.P99 = known(now.memoryShare(past)), known(now.reserves(past, 0.5)), known(now.reserves(past, 0.99))
 	return f
 }

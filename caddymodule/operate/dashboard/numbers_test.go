@@ -10,7 +10,7 @@ import (
 // A quantile is estimated within its bucket, of what was counted since.
 func TestQuantile(t *testing.T) {
 	bounds := []float64{.001, .002, .005, math.Inf(1)}
-	past := histogram{bounds, []uint64{100, 100, 100, 100}}
+	past := histogram{Bounds: bounds, Counts: []uint64{100, 100, 100, 100}}
 	for _, c := range []struct {
 		counts []uint64
 		share  float64
@@ -22,8 +22,8 @@ func TestQuantile(t *testing.T) {
 		{[]uint64{100, 150, 200, 200}, 0.99, 4.94},
 		{[]uint64{100, 100, 100, 101}, 0.99, 5},
 	} {
-		now := histogram{bounds, c.counts}
-		if got := now.quantile(past, c.share); math.Abs(got-c.want) > 1e-9 || math.IsNaN(got) != math.IsNaN(c.want) {
+		now := histogram{Bounds: bounds, Counts: c.counts}
+		if got := now.Quantile(past, c.share); math.Abs(got-c.want) > 1e-9 || math.IsNaN(got) != math.IsNaN(c.want) {
 			t.Errorf("%v, %v: %v, want %v", c.counts, c.share, got, c.want)
 		}
 	}

@@ -149,17 +149,29 @@ func collectReport(ctx context.Context, a *app.App, d *edgeruntime.Runtime, id s
 	if shadow != nil {
 		r.ShadowSold, r.ShadowPast = shadow.Sold, shadow.Past
 	}
-	counts := newCounter()
-	counts.read(time.Now())
-	now, _ := counts.last()
-	r.Attempts, r.Memory, r.P50, r.P99 = now.byNameOf(id), now.memoryShare(nil), now.reserves(nil, 0.5), now.reserves(nil, 0.99)
-	for h, into := range map[*histogram]*report.Waits{&now.won: &r.Won, &now.lost: &r.Lost} {
-		*into = report.Waits{Attempts: int64(h.total()), P50: h.quantile(histogram{}, 0.5), P99: h.quantile(histogram{}, 0.99)}
+	return r, addCounts(ctx, r, d)
+}
+
+// addCounts adds what all edges have counted.
+func addCounts(ctx context.Context, r *report.Report, d *edgeruntime.Runtime) error {
+	all, err := d.Counts(ctx, r.Sale)
+	if err != nil {
+		return err
 	}
-	for _, s := range now.shadowOf(id) {
-		r.Shadow = append(r.Shadow, report.Shadowed{Outcome: s.Outcome, Reason: s.Reason, Attempts: int64(s.Count)})
+	own := newCounter()
+	own.read(time.Now())
+	now, _ := own.last()
+	reserves := all.Sum.Reserves()
+	r.Attempts, r.Memory, r.P50, r.P99 = byName(all.Sum), now.memoryShare(nil), reserves.Quantile(histogram{}, 0.5), reserves.Quantile(histogram{}, 0.99)
+	r.Won, r.Lost = reportWaits(all.Sum.Won()), reportWaits(all.Sum.Lost())
+	for _, s := range shadowOf(all.Sum) {
+		r.Shadow = append(r.Shadow, report.Shadowed{Outcome: s.Outcome, Reason: s.Reason, Attempts: s.Count})
 	}
-	return r, nil
+	return nil
+}
+
+func reportWaits(h histogram) report.Waits {
+	return report.Waits{Attempts: int64(h.Total()), P50: h.Quantile(histogram{}, 0.5), P99: h.Quantile(histogram{}, 0.99)}
 }
 
 // ledgerSays compares the ledger with the journal.

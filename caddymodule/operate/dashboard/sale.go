@@ -44,6 +44,8 @@ type item struct {
 	// was so.
 	score float64
 	at    time.Time
+	flow  flow
+	gone  time.Time // when its last unit was taken; zero: it was not, or that is not known
 }
 
 func newItem(sku, region string, order int) *item {
@@ -68,22 +70,25 @@ type saleReader struct {
 	took    time.Duration
 	noted   int64 // the last movement that the log has seen
 
-	mu      sync.Mutex
-	tried   time.Time
-	read    time.Time // when Redis last answered; zero: never
-	items   map[string]*item
-	inOrder []*item // those of items, in the order of the sale, at the last scan
-	sum     record.Cell
-	odd     map[string]bool // cells that do not balance
-	epoch   int64
-	seq     int64
-	head    journal.Head
-	over    *reservation.Overview
-	line    *queue.State // nil: the sale has no queue
-	acts    []actFrame
-	history points
-	log     actions
-	recent  map[string]*item // those that moved lately
+	mu       sync.Mutex
+	tried    time.Time
+	read     time.Time // when Redis last answered; zero: never
+	items    map[string]*item
+	inOrder  []*item // those of items, in the order of the sale, at the last scan
+	sum      record.Cell
+	odd      map[string]bool // cells that do not balance
+	epoch    int64
+	seq      int64
+	head     journal.Head
+	over     *reservation.Overview
+	line     *queue.State // nil: the sale has no queue
+	acts     []actFrame
+	history  points
+	log      actions
+	recent   map[string]*item // those that moved lately
+	sums     sums
+	regions  map[string]*region
+	failures failures
 }
 
 func newSaleReader(id string) *saleReader {
@@ -103,11 +108,32 @@ func (s *saleReader) look(ctx context.Context, d *edgeruntime.Runtime, l *edge.L
 	if err == nil {
 		acts, err = scheduled(ctx, d, l)
 	}
+	if err == nil {
+		_ = s.sumUp(ctx, d) // the page says how old they are
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tried = time.Now(); err == nil {
 		s.read, s.line, s.acts = started, line, acts
 	}
+}
+
+// sumUp reads what all edges have counted, as often as they write it.
+func (s *saleReader) sumUp(ctx context.Context, d *edgeruntime.Runtime) error {
+	s.mu.Lock()
+	due := time.Since(s.sums.at) >= edgeruntime.CountsEvery()
+	s.mu.Unlock()
+	if !due {
+		return nil
+	}
+	read, err := d.LastCounts(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sums.take(time.Now(), read, d.Leases().ID())
+	return nil
 }
 
 func (s *saleReader) lastTried() time.Time {
@@ -118,9 +144,10 @@ func (s *saleReader) lastTried() time.Time {
 
 // sample adds a point to the charts, once a second. Stock is unknown that Redis has not told
 // for so long.
-func (s *saleReader) sample(now time.Time, unknown time.Duration, c *counter) {
+func (s *saleReader) sample(now time.Time, unknown time.Duration, c *counter, ready bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.fail(now, ready)
 	if at := now.UnixMilli(); !s.read.IsZero() && s.history.due(at) {
 		s.history.add(s.point(at, now.Sub(s.read) < unknown, c))
 	}
@@ -282,6 +309,10 @@ func (s *saleReader) put(name string, c record.Cell, moves bool) {
 	was := known.Cell
 	c.SKU, c.Region = was.SKU, was.Region
 	known.Cell = c
+	in, now := s.of(was.Region), time.Now()
+	for i, v := range stockOf(c) {
+		in.stock[i] += v - stockOf(was)[i]
+	}
 	s.sum.Stock += c.Stock - was.Stock
 	s.sum.Available += c.Available - was.Available
 	s.sum.Held += c.Held - was.Held
@@ -295,11 +326,24 @@ func (s *saleReader) put(name string, c record.Cell, moves bool) {
 	if !moves || c == was {
 		return
 	}
-	now := time.Now()
+	if c.Available > 0 {
+		known.gone = time.Time{}
+	} else if was.Available > 0 {
+		known.gone = now
+	}
+	if n := takenOf(c) - takenOf(was); n != 0 {
+		known.flow.add(now, n)
+		in.flow.add(now, n)
+	}
 	// any change moves the item, units that were taken the more
 	taken := float64(max(0, takenOf(c)-takenOf(was)))
 	known.score, known.at = known.moving(now)+taken+0.01, now
 	s.recent[name] = known
+}
+
+// stockOf is a cell in the form of frames: stock, available, held, in doubt, sold.
+func stockOf(c record.Cell) [5]int64 {
+	return [5]int64{c.Stock, c.Available, c.Held, c.InDoubt, c.Confirmed}
 }
 
 // takenOf returns how many units of a cell buyers have.
@@ -315,7 +359,7 @@ func (s *saleReader) point(at int64, known bool, c *counter) point {
 			p.values[i] = math.NaN()
 		}
 	}
-	rates := now.since(past, s.id)
+	rates := s.sums.rates(now.since(past, s.id))
 	copy(p.values[4:], rates[:])
 	p.values[4+classes] = now.reserves(past, 0.5)
 	p.values[5+classes] = now.reserves(past, 0.99)

@@ -8,14 +8,19 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/stockgate/stockgate/caddymodule/command"
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 )
 
-func init() { sitetest.BeCaddy() }
+func init() {
+	timing.Counts.Set(200 * time.Millisecond) // a test would wait for it
+	sitetest.BeCaddy()
+}
 
 // ann is the user of basic, whose password is wall.
 const ann = "Basic YW5uOndhbGw="
@@ -129,6 +134,12 @@ type queueNews struct{ Waiting, Calls, Sending int }
 // listen opens a stream of events. The function returns the next one, and false at the end.
 func listen(t *testing.T, s *sitetest.Site, path string) func() (event string, n news, ok bool) {
 	t.Helper()
+	return listenAs(t, s, path, ann)
+}
+
+// listenAs is listen, with the credentials of a user.
+func listenAs(t *testing.T, s *sitetest.Site, path, login string) func() (event string, n news, ok bool) {
+	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), sitetest.Patience)
 	t.Cleanup(cancel)
 	socket := s.Socket("http")
@@ -139,7 +150,7 @@ func listen(t *testing.T, s *sitetest.Site, path string) func() (event string, n
 	if err != nil {
 		t.Fatal(err)
 	}
-	req.Header.Set("Authorization", ann)
+	req.Header.Set("Authorization", login)
 	resp, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)

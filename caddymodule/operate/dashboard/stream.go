@@ -41,7 +41,7 @@ func (s *Dashboard) stream(w http.ResponseWriter, r *http.Request, c *collector,
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("X-Accel-Buffering", "no")
 	to := http.NewResponseController(w)
-	hello, err := json.Marshal(c.greet(id, user, s.Acts))
+	hello, err := json.Marshal(c.greet(id, user, s.actsOf(r)))
 	if err != nil {
 		return err
 	}
@@ -71,9 +71,6 @@ func (s *Dashboard) stream(w http.ResponseWriter, r *http.Request, c *collector,
 // greet returns what a viewer learns first.
 func (c *collector) greet(id, user string, acts []string) greeting {
 	g := greeting{User: user, Acts: acts, History: [][]*float64{}}
-	if g.Acts == nil {
-		g.Acts = []string{}
-	}
 	s, l := c.find(id)
 	if s == nil {
 		return g

@@ -37,6 +37,7 @@ const (
 // GET | `/stockgate/sales/{id}` | a sale, and where its units are
 // GET | `/stockgate/sales/{id}/file` | its file as it was applied last: `{"id","file"}`
 // GET | `/stockgate/sales/{id}/tally` | the same with what was returned and adjusted, and whether it is final
+// GET | `/stockgate/sales/{id}/counts` | what all edges have counted of it since it opened: attempts, how long they took, and the edges
 // PUT | `/stockgate/sales/{id}` | applies a file (YAML or JSON); `?dry_run=1`, `?force=1`, `?new=1` for a sale that Redis has lost
 // POST | `/stockgate/sales/{id}/open`, `pause`, `close` | the new status
 // DELETE | `/stockgate/sales/{id}` | deletes a closed sale without open holds; `?force=1` although the ledger lacks some of its journal
@@ -56,6 +57,7 @@ const (
 // POST | `/stockgate/sales/{id}/reconcile` | what differs between Redis, the journal, the ledger and, with `{"orders","as_of"}` or `{"probe"}`, the shop; `{"repair":true}` puts it right
 // GET | `/stockgate/holds` | the same of all sales
 // POST | `/stockgate/sales/{id}/holds/confirm`, `release` | resolves many: `{"state","cause","older","all","force","dry_run","after"}`, or `{"names"}` of reservations or refs to confirm; up to 500, `next` says where to go on
+// POST | `/stockgate/sales/{id}/holds/names` | the reservations or refs that a file names: `{"name","text","column"}`, the text up to 2 MiB of CSV, JSON lines or a bare list. Nothing is changed
 // POST | `/stockgate/sales/{id}/returns` | units of up to 500 orders come back: `{"returns":[{"name","id","lines","restock"}],"dry_run"}`; the same again changes nothing
 // GET | `/stockgate/sales/{id}/journal` | where the sale's journal begins and ends, and how far its followers are
 // GET | `/stockgate/sales/{id}/journal/movements` | up to `?limit=` movements `?after=` a number, of the journal and where it has ended of the ledger; `?epoch=`; `?wait=` up to 60 seconds for the next one
@@ -105,6 +107,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"GET /stockgate/sales/{id}", (*operator).showSale},
 		{"GET /stockgate/sales/{id}/file", (*operator).saleFile},
 		{"GET /stockgate/sales/{id}/tally", (*operator).tallySale},
+		{"GET /stockgate/sales/{id}/counts", (*operator).countSale},
 		{"PUT /stockgate/sales/{id}", (*operator).applySale},
 		{"POST /stockgate/sales/{id}/open", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Open) }},
 		{"POST /stockgate/sales/{id}/pause", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Paused) }},
@@ -127,6 +130,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"GET /stockgate/holds", (*operator).listHolds},
 		{"POST /stockgate/sales/{id}/holds/confirm", (*operator).confirmHolds},
 		{"POST /stockgate/sales/{id}/holds/release", (*operator).releaseHolds},
+		{"POST /stockgate/sales/{id}/holds/names", (*operator).namesIn},
 		{"POST /stockgate/sales/{id}/returns", (*operator).giveBackMany},
 		{"GET /stockgate/sales/{id}/journal", (*operator).showJournal},
 		{"GET /stockgate/sales/{id}/journal/movements", (*operator).readMovements},

@@ -198,7 +198,7 @@ func TestEveryAlertFires(t *testing.T) {
 		{"StockgateAroundGate", func() { meter.All().Around.WithLabelValues("passed").Inc() }, `stockgate_around_total{answer="passed"} [1-9]`, nil},
 		{"StockgateSlowReserve", func() {
 			for range 100 {
-				meter.EdgeEvents{}.Reserved(300 * time.Millisecond)
+				meter.EdgeEvents{}.Reserved("", 300*time.Millisecond)
 			}
 		}, `stockgate_reserve_seconds_count [1-9]\d\d`, nil},
 		{"StockgateLedgerBehind", func() { meter.JournalService{}.Journal("double11", journal.Head{Age: 2 * time.Minute}, true, nil) }, `stockgate_ledger_lag_seconds{sale="double11"} 120`,

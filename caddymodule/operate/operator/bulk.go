@@ -1,9 +1,11 @@
 package operator
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"go.uber.org/zap"
@@ -17,12 +19,42 @@ import (
 // bulkBody bounds a request's body in bytes: adminapi.MaxBulk names of 128 bytes.
 const bulkBody = 80 << 10
 
+// fileBody bounds a request with a file: each of its bytes may be escaped.
+const fileBody = 3 * adminapi.MaxFileText
+
 func (o *operator) confirmHolds(r *http.Request) (any, error) {
 	return o.bulk(r, record.Confirmed)
 }
 
 func (o *operator) releaseHolds(r *http.Request) (any, error) {
 	return o.bulk(r, record.Released)
+}
+
+// namesIn reads the orders that a file names, as the command does. It changes nothing: what it answers is for the
+// names of a BulkRequest.
+func (o *operator) namesIn(r *http.Request) (any, error) {
+	if _, err := request.Query(r); err != nil {
+		return nil, err
+	}
+	if _, err := request.SaleID(r); err != nil {
+		return nil, err
+	}
+	var f adminapi.OrderFile
+	if err := request.JSON(r, fileBody, &f); err != nil {
+		return nil, err
+	}
+	if len(f.Text) > adminapi.MaxFileText {
+		return nil, request.Bad("the file is larger than %d bytes: split it, or use 'caddy stockgate holds SALE --confirm-from FILE'", adminapi.MaxFileText)
+	}
+	name := adminapi.PlainText(f.Name, 64)
+	list, err := adminapi.ReadOrders(strings.NewReader(f.Text), cmp.Or(name, "the file"), adminapi.OrderColumns{Order: f.Column, NamesOnly: true})
+	switch {
+	case err != nil:
+		return nil, request.Bad("%w", err)
+	case len(list.Names) == 0:
+		return nil, request.Bad("%s names no order", list.File)
+	}
+	return adminapi.OrderNames{Names: list.Names}, nil
 }
 
 func (o *operator) bulk(r *http.Request, to record.State) (any, error) {

@@ -25,6 +25,7 @@ var changes = []string{
 	"POST /stockgate/sales/{id}/items/{sku}/stock",
 	"POST /stockgate/sales/{id}/holds/confirm",
 	"POST /stockgate/sales/{id}/holds/release",
+	"POST /stockgate/sales/{id}/holds/names",
 	"POST /stockgate/reservations/{id}/confirm",
 	"POST /stockgate/reservations/{id}/release",
 }

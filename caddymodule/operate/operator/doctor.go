@@ -59,6 +59,7 @@ func (d *doctor) all() {
 	if d.redis() {
 		d.enrolment()
 		d.silentEdges()
+		d.counted()
 		d.ledger()
 		d.outbox()
 		d.sales()

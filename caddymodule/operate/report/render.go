@@ -136,7 +136,7 @@ func (r *Report) times() []Row {
 		{"from hold to order, the longest took", span(slices.Max(r.took))},
 	}...)
 	if !math.IsNaN(r.P99) {
-		rows = append(rows, Row{"a reserve on this edge, p50 and p99", pair(r.P50, r.P99)})
+		rows = append(rows, Row{"a reserve, p50 and p99", pair(r.P50, r.P99)})
 	}
 	if !math.IsNaN(r.Memory) {
 		rows = append(rows, Row{"“nothing left” that this edge answered from memory", fmt.Sprintf("%.4g %%", 100*r.Memory)})

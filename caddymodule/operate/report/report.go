@@ -31,16 +31,16 @@ type Report struct {
 	Ledger string
 	// LedgerAgrees is nil without a ledger.
 	LedgerAgrees *bool
-	// Attempts are those that this edge has counted since it started, by reason or outcome.
+	// Attempts are those that all edges have counted since the sale opened, by reason or outcome.
 	Attempts map[string]float64
-	// Shadow are the attempts in shadow that it has counted; ShadowSold and ShadowPast are units that the shop sold then, as the gate would have sold them
+	// Shadow are the attempts in shadow that they have counted; ShadowSold and ShadowPast are units that the shop sold then, as the gate would have sold them
 	// and past it.
 	Shadow                 []Shadowed
 	ShadowSold, ShadowPast int64
-	// Memory is the share of "nothing left" that it answered from memory; P50 and P99 are of
-	// its reserves, in ms. NaN: it has none.
+	// Memory is the share of "nothing left" that this edge answered from memory; P50 and P99 are of
+	// the reserves of all, in ms. NaN: there were none.
 	Memory, P50, P99 float64
-	// Won and Lost say how long the attempts took that this edge has answered: whose buyer got
+	// Won and Lost say how long the attempts took that all edges have answered: whose buyer got
 	// the goods, and whose did not.
 	Won, Lost Waits
 

@@ -249,3 +249,9 @@ func (s *Client) Shadow(ctx context.Context, sale string, fields ...string) (Fie
 func (s *Client) DropShadow(ctx context.Context, sale string) error {
 	return Explain(s.Redis.Unlink(ctx, s.ShadowKey(sale)).Err())
 }
+
+// Counts reads what edges have counted of a sale, see lua/counts.lua.
+func (s *Client) Counts(ctx context.Context, sale string) (map[string]string, error) {
+	fields, err := s.Redis.HGetAll(ctx, s.CountsKeys(sale)[1]).Result()
+	return fields, Explain(err)
+}

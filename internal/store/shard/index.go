@@ -89,12 +89,12 @@ func (s *Client) Announce(ctx context.Context, ids []string) error {
 }
 
 // Unindex takes a deleted sale out of the index, drops the counters of its stored answers, what dry runs
-// have noted and the keys of its fence, and tells the edges.
+// have noted, what edges have counted and the keys of its fence, and tells the edges.
 func (s *Client) Unindex(ctx context.Context, sale string, epoch int64) error {
 	pipe := s.Redis.Pipeline()
 	pipe.HSet(ctx, s.DeletedKey(), sale, epoch) // a call that was refused may have dropped the note
 	pipe.SRem(ctx, s.SalesKey(), sale)
-	pipe.Del(ctx, s.AnswersKey(sale), s.ShadowKey(sale))
+	pipe.Del(ctx, s.AnswersKey(sale), s.ShadowKey(sale), s.CountsKeys(sale)[1])
 	pipe.Del(ctx, s.QueueAnswersKeys(sale, "")[1:]...)
 	pipe.Unlink(ctx, s.FenceKeys(sale)[EdgesKey:]...)
 	pipe.Publish(ctx, s.Channel(), saleNotice(sale))

@@ -52,6 +52,12 @@ func (s *Client) FenceKeys(sale string) []string {
 // lua/dryrun.lua.
 func (s *Client) ShadowKey(sale string) string { return s.prefix + ":{" + sale + ".0}:shadow" }
 
+// CountsKeys are the keys of lua/counts.lua.
+func (s *Client) CountsKeys(sale string) []string {
+	p := s.prefix + ":{" + sale + ".0}:"
+	return []string{p + keyNames[MetaKey], p + "counts"}
+}
+
 // Indexes of the keys that are used outside the scripts.
 const (
 	MetaKey = iota

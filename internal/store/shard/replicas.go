@@ -84,6 +84,23 @@ func (s *Client) evalReplicated(ctx context.Context, client redis.UniversalClien
 	return out
 }
 
+// EvalEach runs scripts of several sales in one round trip, on no connection of attempts.
+func (s *Client) EvalEach(ctx context.Context, calls ...ScriptCall) []Evaluated {
+	pipe, evals := s.Redis.Pipeline(), make([]*redis.Cmd, len(calls))
+	for i, c := range calls {
+		evals[i] = pipe.EvalSha(ctx, c.script.SHA, c.keys, c.args...)
+	}
+	_, _ = pipe.Exec(ctx)
+	out := make([]Evaluated, len(calls))
+	for i, c := range calls {
+		if out[i].Raw, out[i].Err = evals[i].Slice(); NotLoaded(out[i].Err) {
+			out[i].Raw, out[i].Err = s.eval(ctx, s.Redis, c.script, c.keys, c.args, 0)
+		}
+		out[i].Err = Explain(out[i].Err)
+	}
+	return out
+}
+
 // waitForReplicas sends a pipeline and waits until acks replicas have what it wrote, and
 // everything that was written before it. It returns nil when they have it.
 func (s *Client) waitForReplicas(ctx context.Context, pipe redis.Pipeliner, acks int) error {

@@ -19,7 +19,7 @@ export const part = (name) => /^\.+$/.test(name) ? name.replaceAll('.', '%2E') :
 
 // ask shows what will be done. run does it, and returns the answers.
 const ask = ([title, effect], button, run, input = null) => {
-  const told = make('p', { class: 'effect' }, effect)
+  const told = make('div', { class: 'effect' }, effect)
   const answer = make('div', { 'aria-live': 'polite' })
   const go = make('button', { type: 'submit', class: 'primary' }, button)
   const back = make('button', { type: 'button', onclick: () => dialog.close() }, texts.cancel)
@@ -50,7 +50,7 @@ const ask = ([title, effect], button, run, input = null) => {
     input.field.addEventListener('input', tell)
     tell()
   }
-  dialog.showModal()
+  if (!dialog.open) dialog.showModal()
   ;(input?.field ?? back).focus()
 }
 
@@ -72,6 +72,74 @@ export const askStock = (sale, item) => {
 
 // askOne settles one hold.
 export const askOne = (to, hold) => ask(texts.ask[to](1, hold.units), texts[to], async () => [await post(`reservations/${part(hold.id)}/${to}`)])
+
+// bulk sends a request part by part, as the command does: by names in parts, or from where the answer before ended.
+const bulkSize = 500
+
+// confirmNames confirms the reservations and refs that a file names.
+const confirmNames = async (path, names, more) => {
+  const answers = []
+  for (let from = 0; from < names.length; from += bulkSize) {
+    const answer = await post(path, { names: names.slice(from, from + bulkSize), ...more })
+    answers.push(answer)
+    if (!answer.ok) break
+  }
+  return answers
+}
+
+// askFile asks for a file of the shop's orders, says what confirming them would change, and asks once more.
+export const askFile = (sale) => {
+  const file = make('input', { type: 'file', id: 'file', accept: '.csv,.tsv,.txt,.json,.jsonl,text/csv,text/plain,application/json', required: true })
+  const column = make('input', { type: 'text', id: 'column', autocomplete: 'off', spellcheck: 'false', maxlength: '128' })
+  const said = make('p', { class: 'bad', 'aria-live': 'polite' })
+  const go = make('button', { type: 'submit', class: 'primary' }, texts.file.read)
+  const submit = async (event) => {
+    event.preventDefault()
+    const chosen = file.files[0]
+    if (!chosen) return
+    if (chosen.size > texts.file.most) { say(said, texts.file.tooLarge(chosen.size)); return }
+    go.disabled = true
+    say(said, texts.working)
+    try {
+      const read = await post(`sales/${part(sale.id)}/holds/names`, { name: chosen.name, text: await chosen.text(), column: column.value.trim() })
+      if (!read.ok) { say(said, read.value.error ?? read.text); go.disabled = false; return }
+      const path = `sales/${part(sale.id)}/holds/confirm`
+      const dry = await confirmNames(path, read.value.names, { dry_run: true })
+      const bad = dry.find((one) => !one.ok)
+      if (bad) { say(said, bad.value.error ?? bad.text); go.disabled = false; return }
+      ask([texts.ask.confirm(totals(dry).changed, null)[0], foreseen(read.value.names.length, totals(dry))], texts.confirm, () => confirmNames(path, read.value.names, {}))
+    } catch {
+      say(said, texts.file.noAnswer)
+      go.disabled = false
+    }
+  }
+  dialog.replaceChildren(make('form', { onsubmit: submit }, make('h2', { id: 'dialogTitle' }, texts.file.title), make('p', { class: 'effect' }, texts.file.lead),
+    make('p', {}, make('label', { for: 'file' }, texts.file.label), ' ', file), make('p', {}, make('label', { for: 'column' }, `${texts.file.column} `), column), said,
+    make('div', { class: 'buttons' }, go, make('button', { type: 'button', onclick: () => dialog.close() }, texts.cancel))))
+  if (!dialog.open) dialog.showModal()
+  file.focus()
+}
+
+// totals sums up the answers to the parts of a request.
+const totals = (answers) => {
+  const sum = { changed: 0, already: 0, from_in_doubt: 0, not_found: [], ambiguous: [], late: [], in_doubt: 0 }
+  for (const { value } of answers) {
+    for (const name of ['changed', 'already', 'from_in_doubt']) sum[name] += value[name] ?? 0
+    for (const name of ['not_found', 'ambiguous', 'late']) sum[name].push(...(value[name] ?? []))
+    sum.in_doubt = value.in_doubt ?? 0
+  }
+  return sum
+}
+
+// foreseen lists what would change, and what would not.
+const foreseen = (named, sum) => {
+  const some = (names) => names.length ? make('pre', { tabindex: '0', 'aria-label': texts.file.names }, names.slice(0, 20).join('\n'), names.length > 20 ? `\n${texts.file.more(names.length - 20)}` : '') : null
+  const line = (text, names = []) => make('li', {}, text, some(names))
+  return make('ul', { class: 'foreseen' }, line(texts.file.changed(sum.changed, named)), sum.already ? line(texts.file.already(sum.already)) : null,
+    sum.not_found.length ? line(texts.file.notFound(sum.not_found.length), sum.not_found) : null,
+    sum.ambiguous.length ? line(texts.file.ambiguous(sum.ambiguous.length), sum.ambiguous.map((a) => a.ref)) : null,
+    sum.late.length ? line(texts.file.late(sum.late.length), sum.late) : null, line(texts.file.left(Math.max(0, sum.in_doubt - sum.from_in_doubt))))
+}
 
 // askMany settles all holds of a cause. A dry run says first what would change.
 export const askMany = async (to, sale, cause) => {

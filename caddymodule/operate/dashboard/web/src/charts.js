@@ -1,6 +1,7 @@
 import uPlot from 'uplot'
 import { make, say, table } from './dom.js'
 import { count, measure, tick, zone } from './format.js'
+import { drawMarks } from './marks.js'
 import { texts } from './texts.js'
 
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
@@ -20,12 +21,13 @@ export class Chart {
     this.stacked = stacked
     this.format = format
     this.title = title
+    this.marks = []
     this.values = series.map(() => make('b', {}, texts.none))
     const legend = make('ul', { class: 'legend' }, series.map((s, i) => make('li', {}, make('i', { class: `swatch ${s.colour.slice(2)}` }), `${s.label} `, this.values[i])))
     this.canvas = make('div', { class: 'plot', role: 'img', 'aria-label': title })
     this.rows = make('div')
     this.details = make('details', { ontoggle: () => this.list() }, make('summary', {}, texts.asTable, make('span', { class: 'unseen' }, `: ${title}`)), this.rows)
-    place.append(make('h3', {}, title), legend, this.canvas, this.details)
+    place.append(make('h3', {}, title), legend, this.canvas, this.marked = make('p', { class: 'marked quiet' }), this.details)
     new ResizeObserver(() => this.fit()).observe(this.canvas)
     matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => this.draw(this.columns))
   }
@@ -47,13 +49,18 @@ export class Chart {
       scales: { y: { range: (_, low, high) => [0, high > 0 ? high * 1.05 : 1] } },
       axes: [{ ...axis, values: (_, splits) => splits.map((t) => tick(t * 1000)), space: 90, size: 30, gap: 4 }, { ...axis, size: 58, values: (_, splits) => splits.map((v) => measure(v)) }],
       series: [{}, ...(this.stacked ? lines.toReversed() : lines)],
-      hooks: { setCursor: [(plot) => this.tell(plot.cursor.idx)] },
+      padding: [18, null, null, null], // room for the signs of marks
+      hooks: {
+        setCursor: [(plot) => this.tell(plot.cursor.idx)],
+        draw: [(plot) => drawMarks(plot, this.marks, { text: colour('--text'), bad: colour('--bad') })],
+      },
     }
   }
 
-  // draw shows columns: times, and a column for each series.
-  draw(columns) {
+  // draw shows columns: times, and a column for each series; and marks, see marks.js.
+  draw(columns, marks = this.marks) {
     this.columns = columns
+    this.marks = marks
     if (!columns || columns[0].length === 0) return
     const [times, ...rest] = columns
     const data = this.stacked ? [times, ...heap(rest).toReversed()] : columns
@@ -77,6 +84,16 @@ export class Chart {
       const number = this.columns[i + 1][at ?? last]
       say(value, number === null || number === undefined ? texts.none : this.format(number))
     })
+    this.explain((this.columns[0][at ?? last] ?? 0) * 1000, at !== null && at !== undefined)
+  }
+
+  // explain says what the marks at a time mean; without a time, the newest.
+  explain(ms, chosen) {
+    const [times] = this.columns
+    const near = (times.at(-1) - times[0]) * 1000 / 40
+    const here = this.marks.filter((m) => chosen ? m.at - near <= ms && ms <= (m.until === undefined ? m.at : m.until ?? Infinity) + near : m.at >= times[0] * 1000)
+    const newest = here.toSorted((a, b) => b.at - a.at).slice(0, 3)
+    say(this.marked, newest.map((m) => `${m.sign} ${tick(m.at)} ${m.text}`).join(' · '))
   }
 
   // list fills the table, if it is open: twenty points at the most.

@@ -1,4 +1,4 @@
-import { language } from './texts.js'
+import { language, texts } from './texts.js'
 
 const whole = new Intl.NumberFormat(language, { maximumFractionDigits: 0 })
 const fine = new Intl.NumberFormat(language, { maximumSignificantDigits: 3 })
@@ -24,6 +24,9 @@ export const zone = () => formats.timeZone
 
 export const count = (n) => n === null || n === undefined ? '–' : whole.format(n)
 export const measure = (n) => n === null || n === undefined ? '–' : n >= 100 ? whole.format(n) : fine.format(n)
+
+// pace is a number of units a second, or a minute where they are few.
+export const pace = (n) => n >= 1 ? texts.aSecond(measure(n)) : texts.aMinute(measure(n * 60))
 export const clock = (ms) => formats.clock.format(ms)
 
 // tick is a time of day where the zone is written beside it.

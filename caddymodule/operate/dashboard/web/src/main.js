@@ -1,8 +1,10 @@
-import { askMany, askOne, askStatus } from './acts.js'
+import { askFile, askMany, askOne, askStatus } from './acts.js'
+import { banner } from './banner.js'
 import { Chart } from './charts.js'
 import { by, make, refill, say, table } from './dom.js'
-import { bytes, clock, count, measure, moment, share, span, tellIn, zone } from './format.js'
-import { find, show } from './items.js'
+import { bytes, clock, count, measure, moment, pace, share, span, tellIn, zone } from './format.js'
+import { find, show, showRegions } from './items.js'
+import { marksOf } from './marks.js'
 import { showActs } from './planned.js'
 import { Points } from './points.js'
 import { Steps } from './steps.js'
@@ -53,9 +55,9 @@ const draw = () => {
   if (!columns.length) return
   const [times, ...rest] = columns
   drawing.run([
-    () => charts.stock.draw([times, ...rest.slice(0, 4)]),
-    () => charts.attempts.draw([times, ...rest.slice(4, 11)]),
-    () => charts.latency.draw([times, ...rest.slice(11, 13)]),
+    () => charts.stock.draw([times, ...rest.slice(0, 4)], marksOf(frame?.sale)),
+    () => charts.attempts.draw([times, ...rest.slice(4, 11)], marksOf(frame?.sale)),
+    () => charts.latency.draw([times, ...rest.slice(11, 13)], marksOf(frame?.sale)),
   ])
 }
 
@@ -109,10 +111,11 @@ const render = () => {
   by('empty').hidden = Boolean(s)
   tellAge()
   const foot = () => say(by('foot'), [texts.foot(edge.viewers), acts.length ? texts.user(user) : texts.readOnly].join(' · '))
-  const parts = [vitals, alarms, choose, foot]
+  const parts = [() => banner(frame), vitals, alarms, choose, foot]
   if (!s) { rendering.run([...parts, empty]); return }
+  const sells = s.state === 'on_sale' && (edge.ready || frame.attempts.edges.some((e) => e.live > 0 && e.sells && !e.here))
   rendering.run([() => head(s), () => stock(s), attempts, ...parts,
-    () => show(s, s.state === 'on_sale' && edge.ready, acts.includes('stock'), async () => { await find(sale); render() }), () => questions(s), () => showActs(s), () => log(s), refusals])
+    () => show(s, sells, acts.includes('stock'), async () => { await find(sale); render() }), () => showRegions(s, sells), () => questions(s), () => showActs(s), refusals, edges, () => log(s), servers])
 }
 
 const head = (s) => {
@@ -132,12 +135,30 @@ const vitals = () => {
   const list = [[edge.edges > 0 ? texts.edges(edge.edges) : texts.oneEdge, edge.ready]]
   if (edge.silent > 0) list.push([texts.silent(edge.silent), false])
   if (!edge.ready) list.push([texts.notSelling, false])
-  if (redis?.length) for (const r of redis) list.push([edge.ready ? `${texts.redisOk(r)} · ${texts.redisRole(r)}` : texts.redisRole(r), edge.ready])
-  else if (!edge.ready) list.push([texts.redisAway, false])
-  if (store) list.push([texts.store(store, bytes, measure), store.up && !store.short])
+  if (!redis?.length && !edge.ready) list.push([texts.redisAway, false])
+  if (store && (!store.up || store.short)) list.push([texts.store(store, bytes, measure), false])
   if (journal.ledger_lag !== null) list.push([texts.ledger(journal.ledger_lag, span(journal.ledger_age * 1000)), journal.ledger_age < 10])
   if (journal.outbox_lag !== null) list.push([texts.outbox(journal.outbox_lag, span(journal.outbox_age * 1000)), journal.outbox_age < 10])
   refill(by('vitals'), list.map(([text, good]) => make('li', { class: good ? 'well' : 'ill' }, text)))
+}
+
+// servers are what engineers look at: Redis, and the server of a store
+const servers = () => {
+  const { edge, redis, store } = frame
+  const list = (redis ?? []).map((r) => [`${edge.ready ? `${texts.redisOk(r)} · ` : ''}${texts.redisRole(r)}`, edge.ready])
+  if (store) list.push([texts.store(store, bytes, measure), store.up && !store.short])
+  refill(by('servers'), list.map(([text, good]) => make('li', { class: good ? 'well' : 'ill' }, text)))
+}
+
+// edges lists the edges of the sale, those that are heard first
+const edges = () => {
+  const list = frame.attempts.edges
+  refill(by('edges'), list.length ? table(texts.edgesTitle, [{ label: texts.edge }, { label: texts.state }, { label: texts.heard }, { label: texts.rate, number: true }, { label: texts.count, number: true }],
+    list.map((e) => {
+      const state = e.live ? (e.sells ? 'sells' : 'idle') : e.silent ? 'silent' : 'stopped'
+      return [`${e.name}${e.here ? ` (${texts.here})` : ''}${e.live > 1 ? ` × ${count(e.live)}` : ''}`, make('span', { class: `tag edge-${state}` }, texts.edgeStates[state]),
+        e.live ? texts.justNow : moment(e.heard), e.live ? measure(e.per_second) : texts.none, count(e.attempts)]
+    })) : make('p', { class: 'quiet' }, texts.noEdges), list.length ? make('p', { class: 'quiet' }, texts.sumsAt(clock(frame.attempts.read_at))) : null)
 }
 
 const alarms = () => {
@@ -176,8 +197,8 @@ const stock = (s) => {
   say(by('of'), texts.ofStock(all))
   by('bar').value = all ? sold / all : 0
   cells(by('cells'), [[texts.available, count(available), 'available'], [texts.held, count(held), 'held'], [texts.in_doubt, count(doubt), 'in_doubt'], [texts.sold, count(sold), 'sold']])
-  const pace = s.sells_out_in !== null ? `${texts.sellsOut(span(s.sells_out_in * 1000))} · ${texts.pace(measure(s.pace))}` : s.sold_out_at ? texts.soldOutAt(clock(s.sold_out_at)) : texts.noPace
-  say(by('eta'), s.balanced ? pace : texts.unbalanced)
+  const told = s.sells_out_in !== null ? `${texts.sellsOut(span(s.sells_out_in * 1000))} · ${texts.taken(pace(s.pace))}` : s.sold_out_at ? texts.soldOutAt(clock(s.sold_out_at)) : texts.noPace
+  say(by('eta'), s.balanced ? told : texts.unbalanced)
   by('line').hidden = !s.line
   if (s.line) say(by('line'), texts.line(s.line, span(s.line.oldest), measure(s.line.pace)))
   const may = { open: s.status === 'draft' || s.status === 'paused', pause: s.status === 'open', close: s.status === 'open' || s.status === 'paused' }
@@ -211,6 +232,8 @@ const ages = (q) => {
 
 const questions = (s) => {
   const q = s.questions
+  refill(by('fromFile'), acts.includes('resolve') ? make('button', { type: 'button', 'data-key': 'file' }, texts.file.button) : null)
+  by('fromFile').onclick = ({ target }) => { if (target.dataset.key) askFile(s) }
   if (!q || q.in_doubt === 0 && q.unbacked === 0) {
     refill(by('questions'), make('p', { class: 'quiet' }, q ? texts.noQuestions : texts.none), ...ages(q))
     return

@@ -1,5 +1,3 @@
-//go:build browser
-
 package dashboard_test
 
 import (
@@ -14,13 +12,40 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
-// edgeProcess is a Caddy of its own with a gate and a dashboard, because the browser must see
-// it end and start again.
+// edgeSale is the sale of edges in processes of their own.
+const edgeSale = `
+id: flash
+starts_at: 2020-11-11T00:00:00Z
+ends_at: 2090-11-12T00:00:00Z
+items:
+  - {sku: apple, stock: 60}
+  - {sku: berry, stock: 40}
+  - {sku: cherry, regions: {north: 5, south: 5}}
+`
+
+// waiting polls until a condition is true.
+func waiting(t testing.TB, what string, so func() bool, log func() string) {
+	t.Helper()
+	tick := time.NewTicker(20 * time.Millisecond)
+	defer tick.Stop()
+	late := time.After(sitetest.Patience)
+	for !so() {
+		select {
+		case <-tick.C:
+		case <-late:
+			t.Fatalf("waited in vain: %s\n%s", what, log())
+		}
+	}
+}
+
+// edgeProcess is a Caddy of its own with a gate and a dashboard, because it must
+// end and start again.
 type edgeProcess struct {
 	t                  testing.TB
 	dir, file          string
@@ -38,11 +63,17 @@ func freeAddress(t testing.TB) string {
 // takes every order but those of two buyers.
 func startEdge(t testing.TB, redis string, options ...string) *edgeProcess {
 	t.Helper()
+	return startEdgeAt(t, redis, filepath.Join(t.TempDir(), "storage"), options...)
+}
+
+// startEdgeAt starts an edge whose storage others may share.
+func startEdgeAt(t testing.TB, redis, storage string, options ...string) *edgeProcess {
+	t.Helper()
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch r.Header.Get("X-User-Id") {
-		case "lost": // the answer says nothing
+		switch buyer := r.Header.Get("X-User-Id"); {
+		case strings.HasPrefix(buyer, "lost"): // the answer says nothing
 			w.WriteHeader(http.StatusInternalServerError)
-		case "poor":
+		case buyer == "poor":
 			w.WriteHeader(http.StatusPaymentRequired)
 		default:
 			w.WriteHeader(http.StatusCreated)
@@ -90,7 +121,7 @@ http://%s {
 		stockgate_dashboard
 	}
 }
-`, e.admin, filepath.Join(e.dir, "storage"), redis, e.gate, strings.Join(options, "\n\t\t"), shop.Listener.Addr(), e.pages)
+`, e.admin, storage, redis, e.gate, strings.Join(options, "\n\t\t"), shop.Listener.Addr(), e.pages)
 	if err := os.WriteFile(e.file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
