@@ -141,10 +141,14 @@ var arrows = map[string][]string{
 		"internal/sale", "internal/store/combine", "internal/store/identity", "internal/store/record", "internal/store/reservation",
 		"internal/store/shard", "lua",
 	},
+	"internal/store/waitlist": {
+		"internal/loop", "internal/sale", "internal/store/combine", "internal/store/journal", "internal/store/lease", "internal/store/reservation",
+		"internal/store/shard", "lua",
+	},
 	"internal/edge": {
 		"internal/edge/fence", "internal/edge/risk", "internal/loop", "internal/sale", "internal/sale/skus", "internal/store/combine",
 		"internal/store/identity", "internal/store/journal", "internal/store/lists", "internal/store/rates", "internal/store/record",
-		"internal/store/reservation", "internal/store/shard", "lua",
+		"internal/store/reservation", "internal/store/shard", "internal/store/waitlist", "lua",
 	},
 	"internal/ledger": {
 		"internal/edge", "internal/loop", "internal/sale", "internal/store/journal", "internal/store/record", "internal/store/reservation",
@@ -161,7 +165,8 @@ var arrows = map[string][]string{
 	},
 	"internal/ledger/outbox": {"internal/ledger", "internal/loop", "internal/store/journal", "internal/store/shard"},
 	"internal/ledger/recovery": {
-		"internal/ledger", "internal/sale", "internal/store/journal", "internal/store/record", "internal/store/reservation", "internal/store/shard", "lua",
+		"internal/ledger", "internal/sale", "internal/store/journal", "internal/store/record", "internal/store/reservation", "internal/store/shard",
+		"internal/store/waitlist", "lua",
 	},
 	"internal/store/reservation/embedded": {"internal/store/shard", "lua"},
 	"internal/store/child":                {"internal/loop", "internal/store/shard"},

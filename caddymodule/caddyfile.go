@@ -17,6 +17,7 @@ func init() {
 	httpcaddyfile.RegisterDirective("stockgate_guard", guard.ReadDirective)
 	httpcaddyfile.RegisterHandlerDirective("stockgate_status", status.ReadDirective)
 	httpcaddyfile.RegisterDirective("stockgate_check", gate.ReadCheckDirective)
+	httpcaddyfile.RegisterDirective("stockgate_waitlist", gate.ReadWaitlistDirective)
 	httpcaddyfile.RegisterDirective("stockgate", gate.ReadDirective)
 
 	// The guard stands before every directive that reads the headers it removes (map,
@@ -29,6 +30,7 @@ func init() {
 	// reads, is before the check, and that is before the gate.
 	httpcaddyfile.RegisterDirectiveOrder("stockgate_status", httpcaddyfile.Before, "invoke")
 	httpcaddyfile.RegisterDirectiveOrder("stockgate_check", httpcaddyfile.Before, "invoke")
+	httpcaddyfile.RegisterDirectiveOrder("stockgate_waitlist", httpcaddyfile.Before, "invoke")
 	httpcaddyfile.RegisterDirectiveOrder("stockgate", httpcaddyfile.Before, "invoke")
 
 	httpcaddyfile.RegisterHandlerDirective("stockgate_resolve", resolve.ReadDirective)

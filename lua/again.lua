@@ -20,6 +20,7 @@
 -- uses changes.lua: CHANGED, MODE, STATE, changed, not_found, operations, read_record, reads, want_reservation
 -- uses queue.lua: at_head, before_numbers, count_shop, from_shop, listed, load_queue_state, q, read_order, to_line, wait_again
 -- uses shard.lua: int, shard
+-- uses states.lua: stands_as
 
 reads.again = want_reservation
 
@@ -27,7 +28,7 @@ function operations.again(a)
   local id, edge, try = a[1], a[2], tonumber(a[3])
   local r = read_record(id)
   if not r or r[STATE] == 'tombstone' then return not_found() end
-  if r[STATE] ~= 'held' then return { 'conflict', r[STATE] } end
+  if r[STATE] ~= 'held' or r[MODE] == 'offer' then return { 'conflict', stands_as(r) } end
   load_queue_state()
   local o = read_order(id)
   if r[MODE] == 'queued' then

@@ -16,16 +16,17 @@ func build(first, firstOOM string) *Scripts {
 			s.all[o.Script].Source = file(o.Name)
 		}
 	}
-	changes, bindings, unpaid, queue := file("changes"), file("bindings"), file("unpaid"), file("queue")
+	changes, bindings, unpaid, queue, waitlist := file("changes"), file("bindings"), file("unpaid"), file("queue"), file("waitlist")
 	states, flush, shard := file("states"), file("flush"), file("shard")
 	s.all[claim].Source = strings.Join([]string{shard, later("load_bindings", "bound_verdict, with_named", changes, bindings),
 		later("load_unpaid", "parse_unpaid, unpaid_text, counting, prune", unpaid), later("load_dry_run", "dry_run", file("dryrun")),
 		later("load_queue", "for_reserve", queue, file("waits")), file("verdicts"), s.all[claim].Source}, "\n")
-	queued := whenSet("shard.queue"+queueing(), queue)
+	queued := whenSet("shard.queue"+asking(func(o *Operation) bool { return o.queue }), queue)
+	listed := whenSet("shard.waitlist"+asking(func(o *Operation) bool { return o.waitlist }), waitlist)
 	for _, k := range []Kind{manage, settle} {
-		s.all[k].Source = strings.Join([]string{shard, file("asked"), within(changes, bindings, unpaid, queued, states, made(k), flush, file("dispatch"))}, "\n")
+		s.all[k].Source = strings.Join([]string{shard, file("asked"), within(changes, bindings, unpaid, queued, listed, states, judging(k), made(k), flush, file("dispatch"))}, "\n")
 	}
-	s.all[fence].Source = strings.Join([]string{shard, within(changes, bindings, unpaid, queue, states, flush, only("replay", file("replay")), only("note_silent", file("silent")), within(s.all[fence].Source))}, "\n")
+	s.all[fence].Source = strings.Join([]string{shard, within(changes, bindings, unpaid, queue, waitlist, states, flush, only("replay", file("replay")), only("note_silent", file("silent")), within(s.all[fence].Source))}, "\n")
 	for k := range kinds {
 		line := first
 		if k.oom() {
@@ -53,6 +54,14 @@ func made(k Kind) string {
 	return strings.Join(blocks, "\n")
 }
 
+// judging makes what judges an attempt, for operations that take one.
+func judging(k Kind) string {
+	if condition := asking(func(o *Operation) bool { return o.Script == k && o.judges }); condition != "" {
+		return whenSet(strings.TrimPrefix(condition, " or "), file("verdicts")+"\n"+file("instead"))
+	}
+	return ""
+}
+
 // block is the text of an operation, with what it needs before it and what is made with it behind it.
 func block(o *Operation) []string {
 	var texts []string
@@ -72,11 +81,11 @@ func block(o *Operation) []string {
 	return texts
 }
 
-// queueing is the condition that a call asks for an operation that needs the queue.
-func queueing() string {
+// asking is the condition that a call asks for one of some operations.
+func asking(one func(*Operation) bool) string {
 	var b strings.Builder
 	for _, o := range operations {
-		if o.queue {
+		if one(o) {
 			b.WriteString(" or asked." + o.Name)
 		}
 	}

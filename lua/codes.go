@@ -27,7 +27,7 @@ const (
 	NotFound     Code = "not_found"     // no such reservation
 	TooSoon      Code = "too_soon"      // the shop may still sell it; by the pace it may not go to the shop yet
 	AtShop       Code = "at_shop"       // a request of the reservation is still being answered
-	QueueFull    Code = "full"          // too many orders wait for the shop, or too many edges count
+	QueueFull    Code = "full"          // too many orders wait for the shop, people for units, or edges count
 	Folded       Code = "folded"        // the counts of the process were added to others
 	KeyReused    Code = "key_reused"    // the same id with other content
 	Short        Code = "short"         // not enough available units
@@ -42,4 +42,7 @@ const (
 	NoFence      Code = "no_fence"      // the server cannot be fenced, or must not be
 	Invalid      Code = "invalid"       // arguments that no edge sends
 	NotFenced    Code = "not_fenced"    // there is no fence to end
+	NotYourTurn  Code = "not_your_turn" // people wait for the units
+	Available    Code = "available"     // units are free, and can be ordered
+	TwoEntries   Code = "two"           // the identities belong to two entries
 )

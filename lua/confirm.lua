@@ -18,14 +18,14 @@
 --
 -- Returns { 'ok', 'confirmed' }
 --         { 'ok', 'unbacked' }          the units are gone, and the answer cannot be taken back
---         { 'conflict', state }         the shop has released it itself
+--         { 'conflict', state }         the shop has released it itself, or it is an offer, see waitlist.lua
 --         { 'refund_needed', state }    the units are gone; state is unknown for what Redis has lost
 --         { 'not_found' } { 'restoring' }, see not_found
 --
 -- uses bindings.lua: bind_again, bind_named, is_key, list_under, named_by, others_of, read_binding, ref_field, unbind
--- uses changes.lua: BUYER, CAUSE, CHARGED, CHARGES, GUARD, LINES, PENDING, PRINT, REF, STATE, complete, move, operations, pairs_of, plain, read_cell, read_limit, read_record, reads, text_of, want, wanted_bindings, wanted_records, write_journal, write_limit, write_record
+-- uses changes.lua: BUYER, CAUSE, CHARGED, CHARGES, GUARD, LINES, MODE, PENDING, PRINT, REF, STATE, complete, move, operations, pairs_of, plain, read_cell, read_limit, read_record, reads, text_of, want, wanted_bindings, wanted_records, write_journal, write_limit, write_record
 -- uses shard.lua: AVAILABLE, CONFIRMED, HELD, META_KEY, bindings, call, int, match, records, shard
--- uses states.lua: all_available, change_state, confirming, give_back, index, read_hold, settle_charges, swapped, unindex, want_stock
+-- uses states.lua: all_available, change_state, confirming, give_back, index, read_hold, settle_charges, stands_as, swapped, unindex, want_stock
 
 -- the buyer has paid: the limits are charged without a check
 local function charge_again(charges)
@@ -146,7 +146,7 @@ local held_record = '^held\t(%d+\t%d+\t%d+\t)%d+(\t%a+\t)([^\t]*)\t([^\t]*)\t([^
 if not shard.queue then
   read_hold = function(id, text)
     local h = { text, match(text, held_record) }
-    if not h[2] then return false end
+    if not h[2] or h[3] == '\toffer\t' then return false end
     holds[id] = h
     want_stock(h[5], h[6])
     local guard = h[8]
@@ -186,6 +186,7 @@ local function confirm(a)
   local r = read_record(id)
   if not r or r[STATE] == 'tombstone' then return recreate(a, r) end
   local state = r[STATE]
+  if r[MODE] == 'offer' then return { 'conflict', stands_as(r) } end -- there is no order
   if state == 'confirmed' then return { 'ok', state } end
   if state == 'held' or state == 'in_doubt' then
     settle_charges(r[CHARGES])

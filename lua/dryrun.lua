@@ -1,8 +1,8 @@
 -- dryrun.lua: a dry run of reserve.lua holds and charges nothing. The shop has answered
 -- already: what it sold is noted in counters of their own, and is gone for later dry runs, as if
--- the gate had sold it. It comes before reserve.lua, which runs it where it has a KEYS[18].
+-- the gate had sold it. It comes before reserve.lua, which runs it where it has a KEYS[19].
 --
--- A counter is a field of KEYS[18]:
+-- A counter is a field of KEYS[19]:
 --   s|cell   units that the shop sold, and the gate would have sold
 --   p|cell   units that the shop sold past the gate, which would have refused them
 --   sold, past  the sums of both
@@ -18,7 +18,7 @@
 --
 -- uses shard.lua: AVAILABLE, call, cells, int, match, shard
 
-local SHADOW_KEY = 18
+local SHADOW_KEY = 19
 
 local counts, added, orders = {}, {}, {}
 local at -- behind which places of ARGV the columns are

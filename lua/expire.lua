@@ -1,7 +1,7 @@
 -- expire.lua: end the holds whose deadline has passed. In mode response the shop may
 -- have the order: they are in doubt. In mode backend the units go back on sale once the
 -- token has expired: while it is valid, by Redis's current time and by the caller's own
--- estimate of it, the deadline is extended. In mode queued nothing was sent: they are
+-- estimate of it, the deadline is extended. In modes queued and offer nothing was sent: they are
 -- released. Tombstones past their time are deleted too.
 -- Any number of edges may run it. A caller that cannot tell the time ends nothing.
 --
@@ -26,6 +26,9 @@ local function end_hold(id, r)
   if r[MODE] == 'queued' then
     give_back(r, true)
     change_state(id, r, 'released', 'waited too long')
+  elseif r[MODE] == 'offer' then
+    give_back(r, true)
+    change_state(id, r, 'released', 'lapsed')
   elseif r[MODE] ~= 'backend' then
     change_state(id, r, 'in_doubt', 'deadline')
   elseif ends <= sure_time then

@@ -9,7 +9,7 @@
 --
 -- uses changes.lua: CHANGED, CREATED, DEADLINE, EXP, MODE, STATE, not_found, operations, read_record, reads, want_reservation
 -- uses shard.lua: shard
--- uses states.lua: margin_of, put_off
+-- uses states.lua: margin_of, put_off, stands_as
 
 reads.extend = want_reservation
 
@@ -19,6 +19,7 @@ function operations.extend(a)
   if not r or r[STATE] == 'tombstone' then return not_found() end
   if r[STATE] ~= 'held' then return { 'conflict', r[STATE] } end
   if r[MODE] == 'queued' then return { 'conflict', 'waiting' } end
+  if r[MODE] == 'offer' then return { 'conflict', stands_as(r) } end
   -- of a held reservation, changed is when it was made
   local deadline = math.min(shard.now + hold_for, r[CHANGED] + longest)
   -- the token keeps its margin before the end of the hold

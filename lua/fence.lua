@@ -38,10 +38,10 @@
 -- begin from what this one has applied again. An edge whose ledger does not answer does not know. An edge that
 -- keeps no send so any more says so, and sends nothing until that is kept, see fence/pledge.go.
 --
--- KEYS[…]   those of shard.lua: KEYS[1…17]
--- KEYS[18]  edges    hash  edge → ms by the shard's clock; when it was last heard
--- KEYS[19]  reports  hash  edge → "stage own known": what it said in this fence
--- KEYS[20]  tail     zset  "number\nterm\ntime\nmovement\n…" by the entry's number: what edges have
+-- KEYS[…]   those of shard.lua: KEYS[1…18]
+-- KEYS[19]  edges    hash  edge → ms by the shard's clock; when it was last heard
+-- KEYS[20]  reports  hash  edge → "stage own known": what it said in this fence
+-- KEYS[21]  tail     zset  "number\nterm\ntime\nmovement\n…" by the entry's number: what edges have
 --                          read of the journal and this server does not have, and the newest
 --                          term that they know
 --
@@ -84,7 +84,7 @@
 -- uses shard.lua: META_KEY, SCHEMA_OF_TERMS, TOLERANCE, call, concat, find, int, knows_more, match, shard, stored, time
 -- uses silent.lua: note_silent
 
-local EDGES_KEY, REPORTS_KEY, TAIL_KEY = 18, 19, 20
+local EDGES_KEY, REPORTS_KEY, TAIL_KEY = 19, 20, 21
 
 local MOST_TERMS, ENTRIES_PER_CALL, FILL_PER_CALL = 64, 200, 500
 -- ms; an edge that was heard so much earlier than another one has stopped

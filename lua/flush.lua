@@ -7,9 +7,10 @@
 --
 -- uses changes.lua: CHARGED, PENDING, changed, entries, journal, notice, text_of, texts, zadd, zrem
 -- uses queue.lua: q, to_tell
--- uses shard.lua: ADJUSTMENTS_KEY, AT_SHOP_KEY, BINDINGS_KEY, CELLS_KEY, JOURNAL_KEY, LIMITS_KEY, LINE_KEY, META_KEY, ORDERS_KEY, QUEUE_KEY, RECORDS_KEY, RETURNS_KEY, TOMBSTONES_KEY, UNPAID_KEY, bindings, call, cell_text, cells, concat, int, limits, records, shard
+-- uses shard.lua: ADJUSTMENTS_KEY, AT_SHOP_KEY, BINDINGS_KEY, CELLS_KEY, JOURNAL_KEY, LIMITS_KEY, LINE_KEY, META_KEY, ORDERS_KEY, QUEUE_KEY, RECORDS_KEY, RETURNS_KEY, TOMBSTONES_KEY, UNPAID_KEY, WAITLIST_KEY, bindings, call, cell_text, cells, concat, int, limits, records, shard
 -- uses states.lua: unpaid
 -- uses unpaid.lua: unpaid_text
+-- uses waitlist.lua: waitlist
 
 local writes = {} -- { command, place of the key, arguments }
 
@@ -85,6 +86,7 @@ local function flush()
     members_to_write(AT_SHOP_KEY, q.shop, q.no_shop)
     fields_to_write(QUEUE_KEY, q.fields)
   end
+  if waitlist then fields_to_write(WAITLIST_KEY, waitlist.fields()) end
   fields_to_write(META_KEY, changed.meta)
   check_types()
 

@@ -20,9 +20,12 @@ import (
 // 4: records of mode queued wait for the shop, and KEYS[14] to KEYS[17] have them in order, see
 // queue.lua. A shard becomes one of 4 with the first order of a gate that has a queue.
 //
+// 5: holds of mode offer are for people who wait, and KEYS[18] has these, see waitlist.lua. A shard becomes one
+// of 5 with the first person who waits.
+//
 // A script raises a shard to what a record needs (SCHEMA_OF_ in shard.lua), not to the newest that it
 // understands: edges of the last version sell on beside newer ones until then, see docs/upgrade.md.
-const Schema = 4
+const Schema = 5
 
 // SaleSchema is the schema of a new sale, which every version in the field understands.
 const SaleSchema = 4
@@ -32,12 +35,13 @@ var raises = map[int64]string{
 	2: "the first hold that a bound on unpaid holds counts",
 	3: "the first term of an edge with a fence",
 	4: "the first order of a gate with a queue",
+	5: "the first person on a waiting list",
 }
 
-// Raises says what raises a shard of a schema to each later one.
-func Raises(from int64) string {
+// Raises says what raises a shard of a schema to each later one, up to the last.
+func Raises(from, last int64) string {
 	var all []string
-	for n := from + 1; n <= Schema; n++ {
+	for n := from + 1; n <= last; n++ {
 		all = append(all, fmt.Sprintf("%s gives it schema %d", raises[n], n))
 	}
 	return strings.Join(all, ", ")

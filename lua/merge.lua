@@ -13,6 +13,7 @@
 -- uses queue.lua: count_shop, leave_queue, load_queue_state
 -- uses shard.lua: AVAILABLE, shard
 -- uses states.lua: all_available, change_state, columns, give_back, hold_unpaid, index, unindex
+-- uses waitlist.lua: waitlist
 
 -- go_on brings a held hold to where it was: it has a later deadline, or its order was sent or waits
 -- again, see anew.lua, and the line learns of it as of one that was merged.
@@ -48,7 +49,8 @@ function operations.merge(a)
     end
     return { 'ok', known[STATE], 0 }
   end
-  local state = r[STATE]
+  local was = r[STATE]
+  local state = was
   if known and (state == 'held' or state == 'in_doubt') then
     state, r[CHANGED], r[CAUSE] = 'released', shard.now, known[CAUSE]
   end
@@ -83,6 +85,7 @@ function operations.merge(a)
   end
   note_end(id, r, '', state, r[CAUSE])
   index(id, state, state == 'held' and r[DEADLINE] or r[CHANGED])
+  if r[MODE] == 'offer' and r[STATE] == was then waitlist.follow(id, r) end -- else the person waits on
   write_record(id, r)
   write_journal(state, id, '', r[LINES], r[BUYER], r[CAUSE], text_of(id))
   return { 'ok', state, 1 }

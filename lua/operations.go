@@ -20,12 +20,14 @@ type Operation struct {
 	// where too many wait. All others settle: no attempt displaces them.
 	Attempt bool
 
-	needs   []*Operation // what it runs, which is made too where it is asked for
-	queue   bool         // it calls functions of queue.lua also where no order has waited
-	lost    bool         // it ends the restoring of a shard, which refuses all others
-	before  []string     // files that only this one and a few others need
-	inside  *Operation   // is made with it, in the same block
-	ifAsked bool         // of inside: only where it is asked for
+	needs    []*Operation // what it runs, which is made too where it is asked for
+	queue    bool         // it calls functions of queue.lua also where no order has waited
+	waitlist bool         // it calls functions of waitlist.lua also where no person has waited
+	lost     bool         // it ends the restoring of a shard, which refuses all others
+	judges   bool         // it calls functions of verdicts.lua and instead.lua
+	before   []string     // files that only this one and a few others need
+	inside   *Operation   // is made with it, in the same block
+	ifAsked  bool         // of inside: only where it is asked for
 }
 
 // Settles reports whether it goes before attempts that wait.
@@ -103,7 +105,7 @@ var (
 	// Align ends the lead of the shard's clock over Redis's own time.
 	Align = operation(Operation{Name: "align", Script: manage, before: []string{"queuetimes"}})
 	// Swap reserves in the place of a hold. The promise is that of a reserve request.
-	Swap = operation(Operation{Name: "swap", Script: manage, Lease: true, Promise: true, before: []string{"verdicts"}})
+	Swap = operation(Operation{Name: "swap", Script: manage, Lease: true, Promise: true, judges: true})
 	// Freeze ends all changes of a sale that is copied to another Redis.
 	Freeze = operation(Operation{Name: "freeze", Script: manage})
 	// Schedule plans an act of a sale for a time.
@@ -149,9 +151,9 @@ var (
 	// Acknowledge notes how far a ledger has the journal.
 	Acknowledge = operation(Operation{Name: "acknowledge", Script: settle})
 	// Merge merges a reservation of the shard's previous epoch.
-	Merge = operation(Operation{Name: "merge", Script: settle})
+	Merge = operation(Operation{Name: "merge", Script: settle, waitlist: true})
 	// Rebuilt begins the new epoch of a shard that was restored.
-	Rebuilt = operation(Operation{Name: "rebuilt", Script: settle, lost: true})
+	Rebuilt = operation(Operation{Name: "rebuilt", Script: settle, lost: true, waitlist: true})
 	// Outbox leases the right to send a shard's movements to the outbox's receiver.
 	Outbox = operation(Operation{Name: "outbox", Script: settle})
 	// Sent notes how far the outbox's receiver has the journal.
@@ -184,6 +186,18 @@ var (
 	Line = operation(Operation{Name: "line", Script: settle, queue: true})
 	// Place tells where an order stands.
 	Place = operation(Operation{Name: "place", Script: settle, Reads: true, queue: true})
+)
+
+// The waiting list.
+var (
+	// Enter puts a person on the waiting list of a cell.
+	Enter = operation(Operation{Name: "enter", Script: manage, Lease: true, Promise: true, Attempt: true, waitlist: true})
+	// Offer holds units for the person whose turn it is.
+	Offer = operation(Operation{Name: "offer", Script: manage, Lease: true, Promise: true, waitlist: true, judges: true})
+	// Accept reserves in the place of an offer.
+	Accept = operation(Operation{Name: "accept", Script: manage, Lease: true, Promise: true, queue: true, waitlist: true, judges: true})
+	// Withdraw takes a person off the list.
+	Withdraw = operation(Operation{Name: "withdraw", Script: settle, Lease: true, Promise: true, waitlist: true})
 )
 
 // Scripts of their own.

@@ -12,13 +12,14 @@
 --                  (a reserve of it may still be under way); 0: leave no tombstone
 -- a[4]  cause      why
 --
--- Returns { 'ok', state } { 'conflict', state } { 'too_soon', left } { 'not_found' }
+-- Returns { 'ok', state } { 'too_soon', left } { 'not_found' }
+--         { 'conflict', state }  also of an offer, which only an operator releases, see waitlist.lua
 --         { 'restoring' }, see not_found
 --
 -- uses changes.lua: CAUSE, MODE, STATE, complete, operations, plain, read_record, reads, want_reservation, write_record
 -- uses queue.lua: load_queue_state, read_order
 -- uses shard.lua: shard
--- uses states.lua: change_state, earlier_of, give_back, hold_again, index, margin_of, swapped, too_soon
+-- uses states.lua: change_state, earlier_of, give_back, hold_again, index, margin_of, stands_as, swapped, too_soon
 
 -- ms beyond not_after: more than any clock step
 local TOMBSTONE_FOR = 3600000
@@ -49,6 +50,7 @@ function operations.release(a)
   local state = r[STATE]
   if state == 'confirmed' then return { 'conflict', state } end
   if state == 'released' or state == 'tombstone' then return { 'ok', state } end
+  if state == 'held' and r[MODE] == 'offer' and word ~= 'operator' and word ~= 'force' then return { 'conflict', stands_as(r) } end
   if word == 'unheard' and (state ~= 'held' or was_sent(id, r)) then return { 'conflict', state } end
   if state ~= 'expired' then -- else the deadline has passed, and the limits have theirs back
     local left = (word == 'operator' or word == 'probe') and too_soon(r) or 0

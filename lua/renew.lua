@@ -2,8 +2,8 @@
 -- kept as its previous life, and until rebuilt.lua every operation on the shard is refused. It is a
 -- script of its own: nothing moves yet.
 --
--- KEYS[…]   those of shard.lua: KEYS[1…17]
--- KEYS[18…] where each of them is kept, but for the queue, which ends
+-- KEYS[…]   those of shard.lua: KEYS[1…18]
+-- KEYS[19…] where each of them is kept, but for the queue, which ends
 -- KEYS[1]   meta  hash  of the new life, before it begins: restoring, its epoch; no epoch and no
 --                       seq; version, status paused, starts, ends, doc, schema; merging while
 --                       there is a previous life: what has no record may be there; forgotten, deleted and what acts.lua has as they were
@@ -24,6 +24,8 @@
 
 -- as in shard.lua
 local SCHEMA_OF_SALES = 4
+-- of a shard
+local SHARD_KEYS = 18
 
 local meta = redis.call('HMGET', KEYS[1], 'epoch', 'restoring', 'schema', 'forgotten', 'deleted', 'act', 'acts', 'acts_done', 'next_act')
 if tonumber(meta[3] or '0') > tonumber(ARGV[1]) then return { 'schema', tonumber(meta[3]) } end
@@ -34,13 +36,13 @@ local now = redis.call('TIME')
 now = tonumber(now[1]) * 1000 + math.floor(tonumber(now[2]) / 1000)
 local epoch = math.max(now, tonumber(ARGV[4]) + 1, seen + 1, tonumber(meta[2] or '0') + 1)
 local previous = false
-for i = 1, 17 do
-  if meta[2] or i > 13 then
+for i = 1, SHARD_KEYS do
+  if meta[2] or i > 13 and i < SHARD_KEYS then
     redis.call('UNLINK', KEYS[i]) -- left by a restoration that was not finished, or the queue
   elseif redis.call('EXISTS', KEYS[i]) == 1 then
-    redis.call('RENAME', KEYS[i], KEYS[17 + i])
+    redis.call('RENAME', KEYS[i], KEYS[SHARD_KEYS + i])
   end
-  previous = previous or redis.call('EXISTS', KEYS[17 + i]) == 1
+  previous = previous or redis.call('EXISTS', KEYS[SHARD_KEYS + i]) == 1
 end
 if previous then redis.call('HSET', KEYS[1], 'merging', '1') end
 redis.call('HSET', KEYS[1], 'restoring', string.format('%.0f', epoch), 'version', ARGV[5], 'status', 'paused', 'starts', ARGV[7], 'ends', ARGV[8],

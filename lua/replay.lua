@@ -11,6 +11,7 @@
 -- uses queue.lua: SENT, count_shop, leave_queue, load_queue_state, to_shop
 -- uses shard.lua: AVAILABLE, META_KEY, SCHEMA_OF_QUEUES, STOCK, call, concat, int, match, records, shard
 -- uses states.lua: columns, count_unpaid, hold_unpaid, index, swapped, unindex
+-- uses waitlist.lua: waitlist
 
 -- what a movement of each kind does, as journal/kinds.go has it: the state that a reservation enters, a
 -- change of stock, or of a sale's status. opaque: more than the journal tells
@@ -32,6 +33,8 @@ local effects = {
   closed = { status = true },
   repaired = { opaque = true },
   rebuilt = { opaque = true },
+  entered = { entry = true },
+  left = { entry = true },
   missing = {},
 }
 
@@ -106,6 +109,18 @@ local function queue_as(id, r, before)
   end
 end
 
+-- entry_again makes an entry again, or ends it. False: it was here before it had entered.
+local function entry_again(m, at)
+  local number, line = tonumber(m.id), pairs_of(m.lines)[1]
+  if m.kind == 'left' then
+    waitlist.take(number)
+    return true
+  end
+  if waitlist.entry(number) then return false end
+  waitlist.put({ number = number, state = 'w', cell = line[1], quantity = line[2], since = at, buyer = m.buyer, identities = m.cause })
+  return true
+end
+
 -- from which states a movement leads; '' is before the reservation
 local leads_from = {
   in_doubt = { held = true },
@@ -155,6 +170,7 @@ local function follow(m, at)
   index(m.id, after[STATE], listed)
   bind_as(m.id, after, before, at)
   queue_as(m.id, after, before)
+  if after[MODE] == 'offer' then waitlist.follow(m.id, after) end
   return true
 end
 
@@ -184,6 +200,7 @@ end
 local function status_again(m)
   shard.status, shard.version = m.kind, tonumber(m.id)
   changed.meta.status, changed.meta.version = m.kind, m.id
+  if shard.waitlist then changed.meta.paused_at = m.kind == 'paused' and int(shard.now) end
   notice = 'sale'
 end
 
@@ -205,6 +222,7 @@ local function again(m, before, at)
   if effect.stock or effect.status then forget_act(m) end
   if effect.stock then return adjust_again(m, before) end
   if effect.status then status_again(m) end
+  if effect.entry then return entry_again(m, at) end
   if not effect.reservation then return true end
   if not follow(m, at) then return false end
   if effect.returned then

@@ -4,7 +4,7 @@
 -- column is read as it comes.
 --
 -- KEYS[…]  those of shard.lua
--- KEYS[18] shadow   hash    only in a dry run, which changes nothing but this, see dryrun.lua
+-- KEYS[19] shadow   hash    only in a dry run, which changes nothing but this, see dryrun.lua
 --
 -- ARGV[1]  schema     the newest key schema that the caller understands
 -- ARGV[2]  term       as in shard.lua
@@ -56,14 +56,15 @@
 --                                          have ended; 0: one that is held may end first
 --         { 'unknown', i } { 'sold_out', i, available, left, seq } { 'all_held', i, available, left, seq }
 --         (left: the units that are available or may come back; seq: the journal's newest number then)
+--         { 'not_your_turn', i }           people wait for the i-th item, see waitlist.lua
 --         { 'schema', schema }             a newer edge has changed the layout: nothing was touched
 --         { 'restoring' }                  half of the shard is missing: nothing was touched
 --         { 'fenced' }                     see fence.lua: nothing was touched
 --
--- uses shard.lua: AVAILABLE, BINDINGS_KEY, CELLS_KEY, DEADLINES_KEY, HELD, JOURNAL_KEY, LIMITS_KEY, META_KEY, RECORDS_KEY, SCHEMA_OF_QUEUES, SCHEMA_OF_UNPAID, UNPAID_KEY, bindings, call, cell_text, cells, closed_answer, concat, fenced, int, match, parse_cell, records, shard, time
+-- uses shard.lua: AVAILABLE, BINDINGS_KEY, CELLS_KEY, DEADLINES_KEY, HELD, JOURNAL_KEY, LIMITS_KEY, META_KEY, RECORDS_KEY, SCHEMA_OF_QUEUES, SCHEMA_OF_UNPAID, UNPAID_KEY, WAITLIST_KEY, bindings, call, cell_text, cells, closed_answer, concat, fenced, int, match, parse_cell, records, shard, time
 -- uses verdicts.lua: limits_verdict, read_profile, stock_verdict, unpaid_verdict
 
-local SHADOW_KEY = 18
+local SHADOW_KEY = 19
 
 local ARGV, KEYS = ARGV, KEYS
 local earliest, n, k = tonumber(ARGV[4]), tonumber(ARGV[6]), tonumber(ARGV[9])
@@ -156,6 +157,13 @@ end
 local counted = read(KEYS[LIMITS_KEY], ARGV, fields_at + 1, owed_at)
 local owing = read(KEYS[UNPAID_KEY], ARGV, owed_at + 1, #ARGV)
 for i, text in ipairs(read(KEYS[CELLS_KEY], wanted, 1, #wanted)) do cells[wanted[i]] = parse_cell(text) end
+local awaited -- cells for which people wait
+if shard.waitlist then
+  local counts = {}
+  for i, name in ipairs(wanted) do counts[i] = 'c|' .. name end
+  awaited = {}
+  for i, text in ipairs(read(KEYS[WAITLIST_KEY], counts, 1, #counts)) do awaited[wanted[i]] = text and match(text, '^[1-9]') and true end
+end
 local unpaid = {} -- counters of unpaid holds, by their fields
 local parse_unpaid, unpaid_text, counting, prune
 if owing[1] ~= nil then parse_unpaid, unpaid_text, counting, prune = load_unpaid() end
@@ -223,6 +231,15 @@ end
 
 local nothing_back = {}
 
+-- turn_verdict refuses units for which people wait: only offers are made of them, see offer.lua
+local function turn_verdict(profile)
+  if not awaited or profile.version == 'told' then return nil end
+  for i, name in ipairs(profile.cells) do
+    if awaited[name] then return { 'not_your_turn', i } end
+  end
+  return nil
+end
+
 -- queue_verdict refuses an order that would wait where there is no room. It returns whether the
 -- order waits.
 local function queue_verdict(i, profile)
@@ -278,6 +295,7 @@ for i = 1, n do
     answer = answer or untils[i] and time > untils[i] and { 'late' } or profile.refusal
     if not answer then answer, over = limits_verdict(profile, limits_behind, limit_at) end
     answer = answer or unpaid_verdict(profile, unpaid_behind, unpaid_at) or stock_verdict(profile, seq, nothing_back)
+    if (not answer or answer[1] == 'all_held') and awaited then answer = turn_verdict(profile) or answer end
     if profile.queue and not answer then answer, waits = queue_verdict(i, profile) end
     if dry_run then answer = dry_run.decide(i, profile, limits_behind, answer) or over and profile.answer .. ' ' .. over or profile.answer end
   end

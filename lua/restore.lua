@@ -6,7 +6,7 @@
 -- KEYS[1]  meta  hash  restoring, the epoch of the life that is being restored
 --
 -- ARGV[1]  epoch  of the life that the caller restores
--- ARGV[2]  place  of the key among KEYS: 2 to 9, 11 to 13
+-- ARGV[2]  place  of the key among KEYS: 2 to 9, 11 to 13, 18
 -- ARGV[3…] pairs  field and value, or score and member
 --
 -- Returns { 'ok' }; { 'conflict' } another process restores the shard now

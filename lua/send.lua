@@ -21,6 +21,7 @@
 -- uses changes.lua: CHANGED, CREATED, DEADLINE, EXP, MODE, STATE, not_found, operations, read_record, reads, want_reservation
 -- uses queue.lua: SENT, drop_packed, every_of, from_line, goes, load_queue_state, read_order, to_shop, too_early, write_order
 -- uses shard.lua: shard
+-- uses states.lua: stands_as
 
 reads.send = want_reservation
 
@@ -28,7 +29,7 @@ function operations.send(a)
   local id, edge, told = a[1], a[2], a[3] == 'told'
   local r = read_record(id)
   if not r or r[STATE] == 'tombstone' then return not_found() end
-  if r[STATE] ~= 'held' then return { 'conflict', r[STATE] } end
+  if r[STATE] ~= 'held' or r[MODE] == 'offer' then return { 'conflict', stands_as(r) } end
   load_queue_state()
   local o = read_order(id)
   if not told and (not o or o.taker ~= edge or o.try ~= tonumber(a[3])) then return { 'conflict', 'waiting' } end

@@ -7,8 +7,8 @@
 --                               acked and acked_at, see acknowledge.lua; sender, sender_until, sent,
 --                               sent_at and sending, see outbox.lua and sent.lua; mirror, mirror_until and mirror_state, see mirror.lua; restoring and
 --                               merging, see renew.lua; forgotten, see forget.lua; deleted, see apply.lua; repaired, the last entry of a reconciliation, see repair.lua;
---                               term, terms, replid, run_id, beat, fence, fenced, absent, keeps, asks and unsent, see fence.lua; came and silent, see silent.lua; lost, see confirm.lua; queue, 1: orders have waited, see queue.lua;
---                               behind and continues, see status.lua; thaws, the schema that a frozen sale gets again, see freeze.lua;
+--                               term, terms, replid, run_id, beat, fence, fenced, absent, keeps, asks and unsent, see fence.lua; came and silent, see silent.lua; lost, see confirm.lua; queue, 1: orders have waited, see queue.lua; waitlist, 1: people have waited, see waitlist.lua;
+--                               behind, continues and paused_at, see status.lua; thaws, the schema that a frozen sale gets again, see freeze.lua;
 --                               act, acts, acts_done and next_act, see acts.lua
 -- KEYS[2]  cells        hash    cell → "stock available held in_doubt confirmed" (units)
 -- KEYS[3]  limits       hash    limit|window|identity → "charged pending" (units or orders;
@@ -37,6 +37,7 @@
 --                               prints of its gates; a|print and a|edge: orders of that gate, or of that edge, may
 --                               be those that no edge can send;
 --                               fence: the last fence that was looked at
+-- KEYS[18] waitlist     hash    people who wait for units, see waitlist.lua
 --
 -- ARGV[1]  channel      where notices are published: "sale|stock <sale> <seq>"
 -- ARGV[2]  sale         the sale's id
@@ -63,7 +64,7 @@
 --
 -- A record is its fields, each followed by a tab; times are ms:
 --    1 state     2 deadline  3 exp      4 created   5 changed (since when it is in its state)
---    6 mode: response | backend | queued, see queue.lua
+--    6 mode: response | backend | queued, see queue.lua | offer, see waitlist.lua
 --    7 buyer     8 lines    "cell quantity …"
 --    9 charges   "limit-field amount …"            10 cause    11 version (of the sale)
 --   12 guard     the binding of its idempotency key or of its buyer and lines, or ''
@@ -83,11 +84,11 @@
 -- journal first, because Redis refuses a repeated sequence number there.
 
 -- the schema that a record needs, by what it is of: it is raised to that, and not to the newest that the caller understands
-local SCHEMA_OF_UNPAID, SCHEMA_OF_TERMS, SCHEMA_OF_QUEUES, SCHEMA_OF_SALES = 2, 3, 4, 4
+local SCHEMA_OF_UNPAID, SCHEMA_OF_TERMS, SCHEMA_OF_QUEUES, SCHEMA_OF_WAITLISTS, SCHEMA_OF_SALES = 2, 3, 4, 5, 4
 
 local META_KEY, CELLS_KEY, LIMITS_KEY, RECORDS_KEY, DEADLINES_KEY, IN_DOUBT_KEY, UNBACKED_KEY, TOMBSTONES_KEY = 1, 2, 3, 4, 5, 6, 7, 8
 local ADJUSTMENTS_KEY, JOURNAL_KEY, BINDINGS_KEY, RETURNS_KEY, UNPAID_KEY = 9, 10, 11, 12, 13
-local LINE_KEY, ORDERS_KEY, AT_SHOP_KEY, QUEUE_KEY = 14, 15, 16, 17
+local LINE_KEY, ORDERS_KEY, AT_SHOP_KEY, QUEUE_KEY, WAITLIST_KEY = 14, 15, 16, 17, 18
 
 local STOCK, AVAILABLE, HELD, IN_DOUBT, CONFIRMED = 1, 2, 3, 4, 5
 
@@ -116,7 +117,7 @@ time = tonumber(time[1]) * 1000 + math.floor(tonumber(time[2]) / 1000)
 local TOLERANCE = 1000
 
 local stored = call('HMGET', KEYS[META_KEY], 'epoch', 'seq', 'version', 'status', 'starts', 'ends', 'clock', 'lead', 'schema', 'restoring', 'merging',
-  'term', 'replid', 'fence', 'queue')
+  'term', 'replid', 'fence', 'queue', 'waitlist')
 local lead, clock = tonumber(stored[8] or '0'), tonumber(stored[7] or '0')
 local shard = {
   exists = stored[1] and true or false,
@@ -135,6 +136,8 @@ local shard = {
   term = stored[12],
   -- queue: orders have waited for the shop
   queue = stored[15] and true or false,
+  -- waitlist: people have waited for units
+  waitlist = stored[16] and true or false,
   time = time,
   lead = lead,
   -- lead_changed: it must be stored, also by a call that writes nothing else

@@ -8,6 +8,7 @@
 -- uses queue.lua: leave_queue
 -- uses shard.lua: AVAILABLE, BINDINGS_KEY, CELLS_KEY, CONFIRMED, HELD, IN_DOUBT, LIMITS_KEY, RECORDS_KEY, UNPAID_KEY, bindings, call, cells, limits, match, parse_cell, records, shard, time
 -- uses unpaid.lua: parse_unpaid
+-- uses waitlist.lua: waitlist
 
 -- counters of unpaid holds, by their fields
 local unpaid = {}
@@ -104,9 +105,13 @@ end
 -- too_soon says for how many ms yet only the shop's word releases a hold: until its deadline,
 -- and as long as its token is good. 0: no longer.
 local function too_soon(r)
-  if r[MODE] == 'queued' then return 0 end -- the shop does not have it
+  if r[MODE] == 'queued' or r[MODE] == 'offer' then return 0 end -- the shop does not have it
   return math.max(r[DEADLINE] - shard.now, r[EXP] - (sure_time > 0 and sure_time or time), 0)
 end
+
+-- stands_as is the state of a reservation as a conflict tells it
+local function stands_as(r) return r[MODE] == 'offer' and r[STATE] == 'held' and 'offered' or r[STATE] end
+
 
 -- a reservation leaves its state: its units move, its record says why and when
 local function change_state(id, r, state, cause)
@@ -130,6 +135,7 @@ local function change_state(id, r, state, cause)
   end
   note_end(id, r, was, state, cause)
   if was == 'held' and shard.queue then leave_queue(id) end
+  if r[MODE] == 'offer' and was == 'held' and waitlist then waitlist.ended(id) end
   unindex(id, r[STATE])
   count_unpaid(r, state)
   r[STATE], r[CHANGED], r[CAUSE] = state, shard.now, plain(cause)

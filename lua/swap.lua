@@ -16,61 +16,22 @@
 -- Returns { 'ok', state, deadline, exp, epoch, created } { 'gone' }, as reserve.lua
 --         { 'no_sale' } { 'late' } { 'version', version } { 'not_started', starts, now } { 'paused' } { 'ended' }
 --         { 'closed' } { 'window', now } { 'limit', i } { 'pending', i } { 'unpaid', wait } { 'unknown', i }
---         { 'sold_out', i, available, left, seq } { 'all_held', i, available, left, seq }
+--         { 'sold_out', i, available, left, seq } { 'all_held', i, available, left, seq } { 'not_your_turn', i }
 --         { 'conflict', state }  the old one is not held any more, not with outcome backend, not by
 --                                this buyer and ref, under an idempotency key, or is about to end
 --         { 'at_shop' }          a request of it, or the same one, is still being answered
 --         { 'not_found' } { 'restoring' }
 --
 -- uses bindings.lua: bind, bound_by_ref, bound_to, buyer_ref, is_key, list_under, live_under, named_by, read_binding
--- uses changes.lua: BUYER, CHANGED, CHARGED, CHARGES, COUNTED, CREATED, DEADLINE, EXP, GUARD, LINES, MODE, PENDING, PRINT, REF, STATE, UNPAID, changed, complete, move, not_found, operations, pairs_of, parse_record, read_cell, read_limit, read_record, reads, text_of, want, wanted_records, write_journal, write_limit, write_record
--- uses shard.lua: AVAILABLE, HELD, SCHEMA_OF_UNPAID, closed_answer, concat, find, int, shard, time
--- uses states.lua: change_state, give_back, index, read_unpaid, swapped
--- uses unpaid.lua: counting, prune
--- uses verdicts.lua: limits_verdict, read_profile, stock_verdict, unpaid_verdict
+-- uses changes.lua: BUYER, CHANGED, CREATED, DEADLINE, EXP, GUARD, LINES, MODE, PRINT, REF, STATE, complete, not_found, operations, pairs_of, read_record, reads, want, wanted_records
+-- uses instead.lua: begun, charge, hold, turn_verdict, units_in, verdict_without
+-- uses shard.lua: closed_answer, concat, int, shard, time
+-- uses states.lua: change_state, give_back, swapped
+-- uses verdicts.lua: read_profile
 
 function reads.swap(a)
   want(wanted_records, a[1])
   want(wanted_records, a[2])
-end
-
--- units_in sums lines by their cells
-local function units_in(lines)
-  local units = {}
-  for _, line in ipairs(lines) do units[line[1]] = (units[line[1]] or 0) + line[2] end
-  return units
-end
-
--- verdict_without judges what is asked once a hold has given everything back that it has and charges. The
--- limits are behind a[9].
-local function verdict_without(old, back, profile, a, unpaid_behind)
-  local charges, counters = units_in(pairs_of(old[CHARGES])), ' ' .. old[UNPAID] .. ' '
-  local function limit_at(place)
-    local field = a[place]
-    local l = read_limit(field)
-    local own = l[COUNTED] and charges[field] or 0
-    return field, l[CHARGED] - own, l[PENDING] - own
-  end
-  local function unpaid_at(place, after, n)
-    local field = a[place]
-    local c = read_unpaid(field)
-    local _, nth = counting(c, after, n)
-    return c.held - (find(counters, ' ' .. field .. ' ', 1, true) and 1 or 0), nth
-  end
-  for _, name in ipairs(profile.cells) do read_cell(name) end
-  local refusal = limits_verdict(profile, 9, limit_at) -- one in shadow is not told of
-  return refusal or unpaid_verdict(profile, unpaid_behind, unpaid_at) or stock_verdict(profile, shard.seq, back)
-end
-
--- hold begins a hold: its units leave what is available
-local function hold(id, r, cause)
-  for _, line in ipairs(pairs_of(r[LINES])) do
-    read_cell(line[1])
-    move(line[1], line[2], AVAILABLE, HELD)
-  end
-  write_record(id, r)
-  index(id, 'held', r[DEADLINE])
-  write_journal('held', id, '', r[LINES], r[BUYER], cause, text_of(id))
 end
 
 function operations.swap(a)
@@ -105,9 +66,8 @@ function operations.swap(a)
     refusal = closed_answer()
     if refusal then return refusal end
   end
-  local unpaid_behind = 9 + tonumber(a[9])
   local back = units_in(pairs_of(old[LINES]))
-  refusal = verdict_without(old, back, profile, a, unpaid_behind)
+  refusal = turn_verdict(verdict_without(old, back, profile, a, 9), profile, back)
   if refusal then return refusal end
 
   local rest, needed = {}, {}
@@ -122,20 +82,8 @@ function operations.swap(a)
   if rest[1] then
     hold(old_id .. '+', complete({ 'held', due, old_exp, shard.now - led, shard.now, 'backend', buyer, concat(rest, ' '), '', swapped, shard.version }), swapped)
   end
-  for i, amount in ipairs(profile.amounts) do
-    local l = read_limit(a[9 + i])
-    write_limit(a[9 + i], l[CHARGED] + amount, l[PENDING] + amount)
-  end
-  for i = 1, profile.owed do
-    local field = a[unpaid_behind + i]
-    local c = read_unpaid(field)
-    c.held = c.held + 1
-    prune(c, shard.now - profile.within)
-    changed.unpaid[field] = true
-  end
-  if profile.owed > 0 and shard.schema < SCHEMA_OF_UNPAID then changed.meta.schema = int(SCHEMA_OF_UNPAID) end
-  local r = parse_record('held\t' .. int(due) .. '\t' .. int(exp) .. '\t' .. int(time) .. '\t' .. int(shard.now) .. '\t' ..
-    profile.mode .. '\t' .. buyer .. a[8])
+  charge(profile, a, 9)
+  local r = begun(profile, due, exp, time, buyer, a[8])
   r[PRINT] = '+' .. old_id
   bind(guard, id)
   bind(buyer_ref(buyer, ref), id)

@@ -33,12 +33,14 @@ type overviewCollector struct {
 
 	units, lost, open, balanced, oldest, unbacked, lead, atRisk, stopped, backlog, ready, silent, degraded *prometheus.Desc
 
-	queue queueGauges
+	queue    queueGauges
+	waitlist waitlistGauges
 }
 
 func newOverviewCollector() *overviewCollector {
 	return &overviewCollector{
-		queue: newQueueGauges(),
+		queue:    newQueueGauges(),
+		waitlist: newWaitlistGauges(),
 		units: prometheus.NewDesc("stockgate_units",
 			`Units by state (available, held, in_doubt, confirmed) and in all (stock); sku "*" sums up a sale of more than 1,000 cells.`,
 			[]string{"sale", "sku", "region", "state"}, nil),
@@ -72,7 +74,7 @@ func newOverviewCollector() *overviewCollector {
 
 // Describe sends the descriptions of the series.
 func (b *overviewCollector) Describe(ch chan<- *prometheus.Desc) {
-	for _, d := range append(b.queue.all(), b.units, b.lost, b.open, b.balanced, b.oldest, b.unbacked, b.lead, b.atRisk, b.stopped, b.backlog, b.ready, b.silent, b.degraded) {
+	for _, d := range append(append(b.queue.all(), b.waitlist.all()...), b.units, b.lost, b.open, b.balanced, b.oldest, b.unbacked, b.lead, b.atRisk, b.stopped, b.backlog, b.ready, b.silent, b.degraded) {
 		ch <- d
 	}
 }
@@ -106,6 +108,7 @@ func (b *overviewCollector) Collect(ch chan<- prometheus.Metric) {
 	for listing := range d.Catalogue().All {
 		gauge(b.lost, truth(listing.Lost()), listing.Sale.ID)
 		gauge(b.open, truth(listing.Status == sale.Open), listing.Sale.ID)
+		b.waitlist.report(d, listing, gauge)
 		if listing.Lost() { // its units are unknown: the last known ones would be wrong
 			gauge(b.balanced, 0, listing.Sale.ID)
 			continue

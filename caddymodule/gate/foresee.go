@@ -210,7 +210,7 @@ func (j *Judge) foreseeSale(r *http.Request, s *Foresight) (no *sale.Refusal, le
 
 // foreseeUnits is unitsGone for an attempt that asks Redis nothing.
 func (j *Judge) foreseeUnits(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
-	return s.purchase.runtime.Recall(s.purchase.listing, s.purchase.lines), false
+	return s.purchase.runtime.Recall(s.purchase.listing, s.purchase.attempt, s.purchase.lines), false
 }
 
 // foreseeSlot refuses an attempt that would get no in-flight slot.

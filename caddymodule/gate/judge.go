@@ -64,6 +64,8 @@ type Judge struct {
 	around  around
 	routes  guard.Routes
 	guarded guard.Gate
+	// enters: attempts enter a waiting list.
+	enters bool
 	// bypass is on while orders pass without a reservation.
 	bypass *app.BypassSwitch
 	// fastCounters has, for each reason, the counter of the sale that was first refused
@@ -275,11 +277,12 @@ func (p *purchase) now() time.Time {
 // Redis whether they are still gone.
 func (j *Judge) unitsGone(_ *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
 	switch {
+	case j.enters: // units that are gone are what the attempt waits for
 	case p.swapped() != "": // units that are gone for others may be its own
 	case j.OnlyChecks() || p.dryRun() || p.remembered:
-		no = p.runtime.Recall(p.listing, p.lines)
+		no = p.runtime.Recall(p.listing, p.attempt, p.lines)
 	default:
-		no, p.recheck = p.runtime.Remembered(p.listing, p.lines)
+		no, p.recheck = p.runtime.Remembered(p.listing, p.attempt, p.lines)
 	}
 	return no, false
 }

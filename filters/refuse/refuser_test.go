@@ -31,10 +31,10 @@ func TestProblemOfEveryReason(t *testing.T) {
 	statuses := map[sale.Reason]int{
 		"malformed": 400, "quantity": 400, "body_too_large": 413, "no_buyer": 401, "denied": 403, "not_eligible": 403, "challenge": 403, "limit_reached": 403, "too_many_unpaid": 403,
 		"unknown_item": 404, "unknown_sale": 404, "unknown_region": 404, "closed_door": 404,
-		"not_started": 409, "paused": 409, "sold_out": 409, "all_held": 409, "no_cart": 409, "cart_changed": 409, "duplicate": 409, "pending": 409, "in_doubt": 409, "already_ordered": 409,
+		"not_started": 409, "paused": 409, "sold_out": 409, "all_held": 409, "not_your_turn": 409, "available": 409, "two_entries": 409, "list_full": 409, "no_cart": 409, "cart_changed": 409, "duplicate": 409, "pending": 409, "in_doubt": 409, "already_ordered": 409,
 		"ended": 410, "closed": 410, "key_reused": 422, "too_early": 425, "rate_limited": 429, "busy": 503, "not_sent": 503, "unavailable": 503,
 	}
-	waits := map[sale.Reason]bool{"too_many_unpaid": true, "paused": true, "all_held": true, "duplicate": true, "pending": true, "in_doubt": true, "rate_limited": true, "busy": true, "not_sent": true, "unavailable": true}
+	waits := map[sale.Reason]bool{"too_many_unpaid": true, "paused": true, "all_held": true, "list_full": true, "duplicate": true, "pending": true, "in_doubt": true, "rate_limited": true, "busy": true, "not_sent": true, "unavailable": true}
 	if len(statuses) != len(sale.Kinds) {
 		t.Errorf("%d reasons are tested, %d exist", len(statuses), len(sale.Kinds))
 	}

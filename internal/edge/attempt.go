@@ -89,7 +89,7 @@ func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attem
 		}
 	}()
 	for try := 0; ; try++ {
-		hold, refusal, err := e.reserve(ctx, claim, o.InPlaceOf)
+		hold, refusal, err := e.reserve(ctx, l, claim, &who, o.InPlaceOf)
 		switch {
 		case err == nil && refusal == nil && (hold.State == record.Held || hold.State == record.Waiting):
 			ours, hold.Shadow = true, cmp.Or(shadow, hold.Shadow)
@@ -167,9 +167,12 @@ func (e *Edge) recall(l *Listing, lines []sale.Line, did *atomic.Bool) func() *s
 	}
 }
 
-// reserve holds stock, in the place of a hold of the same order if there is one.
-func (e *Edge) reserve(ctx context.Context, claim *reservation.ReserveRequest, inPlaceOf string) (reservation.Hold, *sale.Refusal, error) {
+// reserve holds stock, in the place of a hold of the same order or of an offer to the person if there is one.
+func (e *Edge) reserve(ctx context.Context, l *Listing, claim *reservation.ReserveRequest, who *person, inPlaceOf string) (reservation.Hold, *sale.Refusal, error) {
 	if inPlaceOf == "" {
+		if identities, ok := e.accepts(l, who, claim.Lines); ok {
+			return e.Store.Accept(ctx, claim, identities)
+		}
 		return e.Store.Reserve(ctx, claim)
 	}
 	hold, refusal, err := e.Store.Swap(ctx, claim, inPlaceOf)

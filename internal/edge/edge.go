@@ -21,6 +21,7 @@ import (
 	"github.com/stockgate/stockgate/internal/store/rates"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/store/waitlist"
 )
 
 const (
@@ -105,6 +106,8 @@ type Edge struct {
 	checks     *checks
 	leases     *fence.Keeper
 	risk       *risk.Tracker
+	desk       *waitlist.Desk
+	unitsBack  chan struct{}        // wakes who makes offers
 	viewNow    func() time.Duration // the clock of the view; it only goes forward
 
 	start, stop sync.Once
@@ -122,7 +125,7 @@ func New(s *reservation.Store, o Options) *Edge {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	e := &Edge{Store: s, shard: s.Shard(), keys: o.Keys, log: o.Log, poke: make(chan struct{}, 1), viewNow: sinceStarted, checkEvery: cmp.Or(o.CheckEvery, defaultCheckEvery), silence: o.Silence}
+	e := &Edge{Store: s, shard: s.Shard(), keys: o.Keys, log: o.Log, poke: make(chan struct{}, 1), unitsBack: make(chan struct{}, 1), desk: waitlist.NewDesk(s), viewNow: sinceStarted, checkEvery: cmp.Or(o.CheckEvery, defaultCheckEvery), silence: o.Silence}
 	if e.silence == nil {
 		e.silence = func() time.Duration { return shard.Silence }
 	}
@@ -175,7 +178,7 @@ func (e *Edge) Start() {
 		if !e.shard.Embedded() { // which is no other process's primary
 			e.leases.Start(ctx)
 		}
-		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.perform, e.follow, e.backlog.run, e.risk.Run, e.watchRates} {
+		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.perform, e.follow, e.backlog.run, e.risk.Run, e.watchRates, e.keep} {
 			e.loops.Go(func() { loop(ctx) })
 		}
 	})
@@ -197,6 +200,7 @@ func (e *Edge) Stop(ctx context.Context) error {
 			e.leases.Wait()
 		}
 		e.rates.Close()
+		e.desk.Close()
 		err = e.Store.Close()
 		if shard := e.rates.Shard(); shard != e.shard {
 			err = errors.Join(err, shard.Close())

@@ -8,6 +8,7 @@ import (
 	"github.com/stockgate/stockgate/internal/store/identity"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/store/waitlist"
 )
 
 const (
@@ -34,17 +35,19 @@ type followed struct {
 	regional map[string]int32 // cell of an item with regions → its index in cells
 	cells    []cell
 	bound    atomic.Pointer[boundFilter] // nil: not loaded yet
-	at       atomic.Int64                // when the view was complete, by now
-	asks     atomic.Int64                // from when an attempt may check in Redis what is remembered, by now
-	seq      atomic.Int64                // of the last entry that is in it
-	current  atomic.Int64                // it has what was bound until then, by sinceStarted: a check says so
-	epoch    string                      // of the shard whose journal is followed
-	wake     chan<- struct{}             // ends the pause of the reader that follows it
+	waits    *waitlist.List
+	kinds    []string        // of identities, beside the buyer, by which the sale knows a person on its waiting list
+	at       atomic.Int64    // when the view was complete, by now
+	asks     atomic.Int64    // from when an attempt may check in Redis what is remembered, by now
+	seq      atomic.Int64    // of the last entry that is in it
+	current  atomic.Int64    // it has what was bound until then, by sinceStarted: a check says so
+	epoch    string          // of the shard whose journal is followed
+	wake     chan<- struct{} // ends the pause of the reader that follows it
 }
 
 // newFollowed begins at a journal's seq: earlier replies do not count.
 func newFollowed(l *Listing, now func() time.Duration, epoch string, seq int64, at time.Duration) *followed {
-	f := &followed{now: now, sale: l.Sale, epoch: epoch, alone: make([]int32, len(l.Sale.Items)), regional: make(map[string]int32)}
+	f := &followed{now: now, sale: l.Sale, kinds: identitiesOf(l.Sale), epoch: epoch, alone: make([]int32, len(l.Sale.Items)), regional: make(map[string]int32)}
 	n := int32(0)
 	for i := range l.Sale.Items {
 		item := &l.Sale.Items[i]
@@ -130,13 +133,21 @@ func (p *Recheck) End() {
 // asking Redis: a reply has said so, and the journal shows no units that came back since.
 // lines must be as the sale resolved them. If the refusal is nil, ask Redis. With a Recheck,
 // this attempt is the one that checks the memory in Redis, and must end the Recheck when it
-// has. The refusal is shared, and costs no allocation.
-func (e *Edge) Remembered(l *Listing, lines []sale.Line) (*sale.Refusal, *Recheck) {
+// has. The refusal is shared, and costs no allocation. It is not_your_turn where others wait for the units; a
+// person who waits asks Redis, and may have an offer.
+func (e *Edge) Remembered(l *Listing, a *sale.Attempt, lines []sale.Line) (*sale.Refusal, *Recheck) {
 	f := l.view()
 	if f == nil {
 		return nil, nil
 	}
+	turn, listed := e.turn(f, a, lines)
+	if listed {
+		return nil, nil
+	}
 	no, due := f.recall(lines)
+	if turn != nil {
+		return firstOf(no, turn), nil
+	}
 	var ask *Recheck
 	if due {
 		ask, no = f.takeRecheck(lines)
@@ -158,13 +169,17 @@ func (e *Edge) AwaitRoom(l *Listing) bool {
 
 // Recall is Remembered for callers that will not ask Redis: it takes no Ask. Nil: it is
 // not known that units are missing.
-func (e *Edge) Recall(l *Listing, lines []sale.Line) *sale.Refusal {
+func (e *Edge) Recall(l *Listing, a *sale.Attempt, lines []sale.Line) *sale.Refusal {
 	f := l.view()
 	if f == nil {
 		return nil
 	}
+	turn, listed := e.turn(f, a, lines)
+	if listed {
+		return nil
+	}
 	no, _ := f.recall(lines)
-	return no
+	return firstOf(no, turn)
 }
 
 // recall returns the refusal that Redis would give: sold_out for the first line that is

@@ -23,7 +23,7 @@ func TestRememberedDoesNotAllocate(t *testing.T) {
 	}
 	for name, lines := range map[string][]sale.Line{"one": lines[:1], "region": lines[1:], "both": lines} {
 		if n := testing.AllocsPerRun(100_000, func() {
-			if no, _ := e.Remembered(l, lines); no == nil {
+			if no, _ := e.Remembered(l, nil, lines); no == nil {
 				t.Error("it is not refused")
 			}
 			e.MayBeBound("s", "k|0123456789abcdef")
@@ -42,7 +42,7 @@ func BenchmarkRemembered(b *testing.B) {
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			if no, _ := e.Remembered(l, lines); no == nil {
+			if no, _ := e.Remembered(l, nil, lines); no == nil {
 				b.Error("it is not refused")
 				return
 			}

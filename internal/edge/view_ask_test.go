@@ -13,7 +13,7 @@ import (
 func tries(t *testing.T, e *edge.Edge) (sale.Reason, *edge.Recheck) {
 	t.Helper()
 	l, _ := e.Catalogue().Sale("s")
-	no, ask := e.Remembered(l, stocktest.UnitsOfA(1))
+	no, ask := e.Remembered(l, nil, stocktest.UnitsOfA(1))
 	if no == nil {
 		return "", ask
 	}
@@ -87,7 +87,7 @@ func TestQuestionsArePaced(t *testing.T) {
 	}
 	v.step(t, 5700*time.Millisecond)
 	ask := func(line sale.Line) *edge.Recheck {
-		no, ask := v.Remembered(l, []sale.Line{line})
+		no, ask := v.Remembered(l, nil, []sale.Line{line})
 		if (no == nil) != (ask != nil) {
 			t.Errorf("%+v: refused %t, asks %t", line, no != nil, ask != nil)
 		}
@@ -149,7 +149,7 @@ func TestLinesTogether(t *testing.T) {
 		{[]sale.Line{line, north}, sale.SoldOut, false},
 		{[]sale.Line{{SKU: "b", Quantity: 1, Region: "nowhere"}}, "", false},
 	} {
-		no, ask := v.Remembered(l, c.lines)
+		no, ask := v.Remembered(l, nil, c.lines)
 		got := sale.Reason("")
 		if no != nil {
 			got = no.Reason
@@ -161,7 +161,7 @@ func TestLinesTogether(t *testing.T) {
 	}
 	v.Told(l, &line, seq, 0, &sale.Refusal{Reason: sale.AllHeld, SKU: "a"})
 	for i, lines := range [][]sale.Line{{line, north}, {north, line}} {
-		if no, _ := v.Remembered(l, lines); no == nil || no.Reason != sale.SoldOut || no.SKU != "b" {
+		if no, _ := v.Remembered(l, nil, lines); no == nil || no.Reason != sale.SoldOut || no.SKU != "b" {
 			t.Errorf("%d: %+v, want sold_out of b", i, no)
 		}
 	}

@@ -25,7 +25,7 @@ func buys(ctx context.Context, e *edge.Edge, id string, n int64, t edge.HoldOpti
 	if !ok {
 		return false, nil
 	}
-	no, ask := e.Remembered(l, stocktest.UnitsOfA(n))
+	no, ask := e.Remembered(l, nil, stocktest.UnitsOfA(n))
 	defer ask.End()
 	if no != nil {
 		return false, no

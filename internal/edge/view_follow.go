@@ -8,6 +8,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/store/waitlist"
 )
 
 const (
@@ -48,9 +49,10 @@ type journalOf struct {
 	print string // what that entry said; empty: it was not read
 	lost  bool   // entries that should be there did not come
 
-	bound   *boundFilter // has all bindings up to at; nil: not loaded
-	loading *boundFilter // will replace it; has all that were read since loading began
-	cursor  uint64       // in the bindings
+	waits   *waitlist.List // of people, up to at; nil: not loaded
+	bound   *boundFilter   // has all bindings up to at; nil: not loaded
+	loading *boundFilter   // will replace it; has all that were read since loading began
+	cursor  uint64         // in the bindings
 }
 
 // follow keeps the views up to date until ctx ends. Then it closes its connections, which ends
@@ -183,6 +185,7 @@ func (j *journalOf) publish(r *journalReader, at time.Duration) {
 	j.f = newFollowed(j.listing, r.edge.viewNow, j.epoch, j.at, at)
 	j.f.wake = r.wake
 	j.f.bound.Store(j.bound)
+	j.f.waits = j.waits
 	j.listing.followed.Store(j.f)
 }
 
@@ -196,7 +199,7 @@ func (j *journalOf) unsure() {
 // reset also forgets the position: this journal does not continue from there.
 func (j *journalOf) reset() {
 	j.unsure()
-	j.known, j.bound, j.print = false, nil, ""
+	j.known, j.bound, j.print, j.waits = false, nil, "", nil
 }
 
 func (r *journalReader) unsure() {

@@ -104,19 +104,19 @@ func TestRepliesInAnyOrder(t *testing.T) {
 	newest, _ := v.Followed("s")
 	v.Told(l, &line[0], newest+5, 0, no)
 	v.Told(l, &line[0], newest+2, 0, &sale.Refusal{Reason: sale.SoldOut})
-	if got := v.Recall(l, line); got == nil || got.Reason != sale.AllHeld {
+	if got := v.Recall(l, nil, line); got == nil || got.Reason != sale.AllHeld {
 		t.Errorf("remembered %+v, want the newest", got)
 	}
 	v.Got(l, line, newest+5)
-	if v.Recall(l, line) == nil {
+	if v.Recall(l, nil, line) == nil {
 		t.Error("a hold of the same moment ends what was said after it")
 	}
 	v.Got(l, line, newest+6)
-	if got := v.Recall(l, line); got != nil {
+	if got := v.Recall(l, nil, line); got != nil {
 		t.Errorf("%+v is remembered after a unit was held", got)
 	}
 	v.Told(l, &line[0], newest-1, 0, no)
-	if got := v.Recall(l, line); got != nil {
+	if got := v.Recall(l, nil, line); got != nil {
 		t.Errorf("%+v is remembered, of before the edge has followed", got)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/store/journal"
 	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/store/waitlist"
 )
 
 // bounded returns a context with the timeout of a call that does not block.
@@ -55,6 +56,11 @@ func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 		}
 		j.known, j.epoch, j.at, j.print = true, epoch, seq, print
 		r.edge.risk.Began(j.id, j.epoch, j.at, asked)
+	}
+	if j.waits == nil { // what the journal tells from here on may be in it already
+		if j.waits, err = waitlist.Load(ctx, r.journals.Data(j.id)); err != nil {
+			return err
+		}
 	}
 	j.publish(r, at)
 	return nil
@@ -185,8 +191,12 @@ func (r *journalReader) applyMovement(j *journalOf, m *journal.Moved) {
 			c.gone(m.Seq, -units)
 		default:
 			c.credited(m.Seq)
+			r.edge.wakeKeeper()
 		}
 	})
+	if w, ok := m.Waits(); ok {
+		j.waits.Apply(w)
+	}
 	if !known {
 		for i := range j.f.cells {
 			j.f.cells[i].credited(m.Seq)

@@ -34,7 +34,7 @@ func remembered(t testing.TB, e *edge.Edge, n int64) sale.Reason {
 	if !ok {
 		t.Fatal("the edge does not know the sale")
 	}
-	no := e.Recall(l, stocktest.UnitsOfA(n))
+	no := e.Recall(l, nil, stocktest.UnitsOfA(n))
 	if no == nil {
 		return ""
 	}

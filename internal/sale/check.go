@@ -47,6 +47,7 @@ func (d *document) check(found *findings) {
 	}
 	d.checkLimits(found)
 	d.checkUnpaid(found)
+	d.checkWaitlist(found)
 	if d.missing.set {
 		checkWord(found, d.missing, d.line, "missing", string(RefuseMissing), string(SkipMissing))
 	}

@@ -38,6 +38,7 @@ type document struct {
 	limits           field[[]limitEntry]
 	missing          field[string]
 	unpaid           field[unpaidEntry]
+	waitlist         field[waitlistEntry]
 	maxHold          field[Span]
 }
 
@@ -81,6 +82,7 @@ func describe(s *Sale) *document {
 		limits:   given(make([]limitEntry, len(s.Limits))),
 		missing:  ifSet(string(s.Missing), s.Missing != ""),
 		unpaid:   describeUnpaid(s.Unpaid),
+		waitlist: describeWaitlist(s.Waitlist),
 		maxHold:  ifSet(s.MaxHold, s.MaxHold != 0),
 		movedIn:  describeMoved(s.MovedIn),
 	}
@@ -136,6 +138,7 @@ func (d *document) build() *Sale {
 		Items:    make([]Item, len(d.items.val)),
 		Missing:  Missing(d.missing.val),
 		Unpaid:   buildUnpaid(d.unpaid),
+		Waitlist: buildWaitlist(d.waitlist),
 		MaxHold:  d.maxHold.val,
 		MovedIn:  buildMoved(d.movedIn),
 	}

@@ -145,7 +145,7 @@ func (s *Sale) Equal(other *Sale) bool {
 	}
 	return s.ID == other.ID && s.StartsAt.Equal(other.StartsAt) && s.EndsAt.Equal(other.EndsAt) &&
 		s.zone() == other.zone() && s.missing() == other.missing() && s.LongestHold() == other.LongestHold() &&
-		s.Unpaid.same(other.Unpaid) && s.MovedIn.same(other.MovedIn) && slices.EqualFunc(s.Items, other.Items, Item.Equal) && slices.Equal(s.Limits, other.Limits)
+		s.Unpaid.same(other.Unpaid) && s.Waitlist.same(other.Waitlist) && s.MovedIn.same(other.MovedIn) && slices.EqualFunc(s.Items, other.Items, Item.Equal) && slices.Equal(s.Limits, other.Limits)
 }
 
 func (s *Sale) zone() string {

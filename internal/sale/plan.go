@@ -118,6 +118,9 @@ func (p *planner) create() {
 	if s.Unpaid != nil {
 		p.note("unpaid %s", s.Unpaid)
 	}
+	if s.Waitlist != nil {
+		p.note("waitlist %s", s.Waitlist)
+	}
 	if s.LongestHold() != DefaultMaxHold {
 		p.note("max_hold %s", s.MaxHold)
 	}
@@ -146,6 +149,9 @@ func (p *planner) compare() {
 	p.compareMissing()
 	if was, will := was.Unpaid, will.Unpaid; !was.same(will) {
 		p.note("unpaid %s → %s", was, will)
+	}
+	if was, will := was.Waitlist, will.Waitlist; !was.same(will) {
+		p.note("waitlist %s → %s", was, will)
 	}
 	if was, will := was.LongestHold(), will.LongestHold(); was != will {
 		p.note("max_hold %s → %s", Span(was), Span(will))

@@ -14,7 +14,7 @@ import (
 type reader struct{ findings }
 
 var (
-	saleFields      = []string{"id", "starts_at", "ends_at", "timezone", "items", "stock_from", "bought_from", "limits", "missing", "unpaid", "max_hold", "moved_in"}
+	saleFields      = []string{"id", "starts_at", "ends_at", "timezone", "items", "stock_from", "bought_from", "limits", "missing", "unpaid", "waitlist", "max_hold", "moved_in"}
 	itemFields      = []string{"sku", "ids", "stock", "regions", "components", "min", "max"}
 	limitFields     = []string{"per", "every", "max", "count", "sku", "shadow"}
 	stockFromFields = []string{"dsn", "query", "timeout", "redis", "key", "total", "ordered", "left", "absent"}
@@ -67,6 +67,8 @@ func (r *reader) document(n *yaml.Node) *document {
 			d.missing = r.text(v, name)
 		case "unpaid":
 			d.unpaid = r.unpaid(v, name)
+		case "waitlist":
+			d.waitlist = r.waitlist(v, name)
 		case "max_hold":
 			d.maxHold = r.span(v, name)
 		case "moved_in":

@@ -25,6 +25,10 @@ const (
 	PausedSale     Reason = "paused"
 	SoldOut        Reason = "sold_out"
 	AllHeld        Reason = "all_held"
+	NotYourTurn    Reason = "not_your_turn"
+	UnitsFree      Reason = "available"
+	TwoEntries     Reason = "two_entries"
+	ListFull       Reason = "list_full"
 	NoCart         Reason = "no_cart"
 	CartChanged    Reason = "cart_changed"
 	Duplicate      Reason = "duplicate"
@@ -70,6 +74,10 @@ var Kinds = []Kind{
 	{PausedSale, http.StatusConflict, "The sale is paused.", true},
 	{SoldOut, http.StatusConflict, "Sold out.", false},
 	{AllHeld, http.StatusConflict, "All units are being bought; some may come back.", true},
+	{NotYourTurn, http.StatusConflict, "Others wait for these units; please join the waiting list.", false},
+	{UnitsFree, http.StatusConflict, "Units are available; please order.", false},
+	{TwoEntries, http.StatusConflict, "These details belong to two people on the waiting list.", false},
+	{ListFull, http.StatusConflict, "The waiting list is full.", true},
 	{NoCart, http.StatusConflict, "There is nothing in the cart.", false},
 	{CartChanged, http.StatusConflict, "The cart was changed while the order waited; nothing was bought.", false},
 	{Duplicate, http.StatusConflict, "The same purchase is already running.", true},

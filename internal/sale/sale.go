@@ -60,6 +60,8 @@ type Sale struct {
 	// Unpaid bounds the unpaid holds of one person, see UnpaidOf; nil: the default
 	// applies, and the JSON leaves it out.
 	Unpaid *Unpaid `json:"unpaid,omitempty" yaml:"unpaid,omitempty"`
+	// Waitlist lets people wait for units that others hold; nil: the sale has no waiting list.
+	Waitlist *Waitlist `json:"waitlist,omitempty" yaml:"waitlist,omitempty"`
 	// MaxHold is the longest time from a reservation to its deadline, however often the
 	// shop extends it: 3s to 168h. Default: 1h, which its JSON leaves out.
 	MaxHold Span `json:"max_hold,omitzero" yaml:"max_hold,omitempty"`

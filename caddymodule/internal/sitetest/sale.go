@@ -57,6 +57,7 @@ type SaleStock struct {
 	Queue      *adminapi.QueueState
 	Scheduled  []reservation.ScheduledAct
 	Performed  []reservation.ScheduledAct
+	Waitlist   *adminapi.WaitlistState
 }
 
 // Cell is sku, region: stock available held in_doubt confirmed.

@@ -48,7 +48,10 @@ func (d *doctor) sales() {
 		d.Add(adminapi.LevelError, "sales", "the sales cannot be read: %v", err)
 		return
 	}
-	schemas, err := d.runtime.Store.Shard().Schemas(ctx, ids)
+	schemas, err := d.runtime.Store.Shard().Schemas(ctx, ids, func(id string) bool {
+		l, ok := d.runtime.Catalogue().Sale(id)
+		return ok && l.Sale.Waitlist != nil
+	})
 	switch {
 	case err != nil:
 		d.Add(adminapi.LevelError, "schema", "the layout of the sales' keys cannot be read: %v", err)

@@ -17,9 +17,10 @@ var rebuiltFrom = []string{"loaded", "adjusted", "returned"}
 // fill writes the whole sale into a restoration; nil: it only checks that this is
 // possible. It fails when the ledger is inconsistent.
 func (b *rebuilding) fill(ctx context.Context, r *Restoration) error {
-	image := NewImage(b.life.Now, b.file.EndsAt)
+	image, waited := NewImage(b.life.Now, b.file.EndsAt), newPeople()
 	err := b.ledger.Reservations(ctx, b.id, func(one *ledger.Reservation) error {
 		binds := image.Add(one.ID, &one.Record)
+		waited.offer(one)
 		if r == nil {
 			return nil
 		}
@@ -38,6 +39,9 @@ func (b *rebuilding) fill(ctx context.Context, r *Restoration) error {
 		return err
 	}
 	if err := b.fillCells(ctx, r, image, stock); err != nil {
+		return err
+	}
+	if err := b.fillPeople(ctx, r, waited); err != nil {
 		return err
 	}
 	for field, ids := range image.Others {

@@ -56,7 +56,7 @@ func (b *rebuilding) merge(ctx context.Context) error {
 		returns: map[string][]PreviousReturn{}, short: map[string]bool{},
 	}
 	b.out.Merged = c.Merged
-	for _, step := range []func(context.Context) error{c.adjust, c.readReturns, c.settle, c.takeAll, c.confirmAgain, c.returnRest, c.adjustRest} {
+	for _, step := range []func(context.Context) error{c.people, c.adjust, c.readReturns, c.settle, c.takeAll, c.confirmAgain, c.returnRest, c.adjustRest} {
 		if err := step(ctx); err != nil {
 			return err
 		}

@@ -60,7 +60,9 @@ type Rebuilt struct {
 	Limits       int                  `json:"limits"`
 	Adjustments  int                  `json:"adjustments"`
 	Returns      int                  `json:"returns"`
-	Missing      Gap                  `json:"missing"`
+	// Waiting is how many people are on the waiting list, those with an offer included.
+	Waiting int `json:"waiting,omitempty"`
+	Missing Gap `json:"missing"`
 	// Merged is what Redis had and the ledger lacked; nil: there was no previous life.
 	Merged *Merged `json:"merged,omitempty"`
 	// Notes are sentences for the operator.
@@ -109,6 +111,8 @@ type rebuilding struct {
 	doc    ledger.Document
 	file   *sale.Sale
 	status sale.Status // before the rebuild
+	// sameLife: what Redis had was the life that the ledger followed.
+	sameLife bool
 	// forgets: reservations that are over need no record, because there is no previous life.
 	forgets bool
 	// oversold are cells of which more was sold than there was.
@@ -238,6 +242,7 @@ func (b *rebuilding) restore(ctx context.Context) error {
 	if err := b.lookAgain(ctx); err != nil {
 		return err
 	}
+	b.sameLife = b.life.Epoch != 0 && b.life.Epoch == b.at.Epoch
 	b.out.Version = b.nextVersion()
 	deleted, err := b.deletedBefore(ctx)
 	if err != nil {

@@ -85,7 +85,7 @@ func (s *store) buy(e *edge.Edge, id, buyer, key string) (*sale.Refusal, error) 
 		return sale.Refuse(sale.UnknownSale), nil
 	}
 	lines := []sale.Line{{SKU: "a", Quantity: 1}}
-	if no, ask := e.Remembered(l, lines); no != nil {
+	if no, ask := e.Remembered(l, nil, lines); no != nil {
 		ask.End()
 		if isNew, err := e.SurelyNew(l, &sale.Attempt{Buyer: buyer, Key: key, Ref: "order-" + key}); isNew || err != nil {
 			return no, err

@@ -35,7 +35,9 @@ type Restoration struct {
 	Epoch     int64
 	forgotten time.Time // see Forget
 	// pending are the values that wait to be sent, by the index of their key.
-	pending [shard.UnpaidKey + 1][]any
+	pending [shard.WaitlistKey + 1][]any
+	// waitlist is 1 if people have waited.
+	waitlist int
 }
 
 // maxRestoreBatch is the number of values that one call sends: two for each field.
@@ -167,7 +169,7 @@ func (r *Restoration) Finish(ctx context.Context, clock time.Time, status sale.S
 	if err := r.Flush(ctx); err != nil {
 		return err
 	}
-	replies, err := r.shard.RunReplicated(ctx, r.sale, shard.Op(lua.Rebuilt, r.Epoch, record.MsOf(clock), string(status), cause, record.MsOf(r.forgotten)))
+	replies, err := r.shard.RunReplicated(ctx, r.sale, shard.Op(lua.Rebuilt, r.Epoch, record.MsOf(clock), string(status), cause, record.MsOf(r.forgotten), r.waitlist))
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,8 @@ type Effect struct {
 	Returned bool
 	// Sale: the sale's file or status changes.
 	Sale bool
+	// Waitlist: a person enters the waiting list, or leaves it; the lines are what the person waits for.
+	Waitlist bool
 	// Opaque: the movement does not say what has changed, so that only the shard itself tells.
 	Opaque bool
 	// onSale is what it does to the units of its lines: 1 puts them back on sale (a negative number takes
@@ -52,6 +54,8 @@ var kinds = []struct {
 	{"closed", Effect{Sale: true}},
 	{"repaired", Effect{Opaque: true}},
 	{"rebuilt", Effect{Sale: true}},
+	{"entered", Effect{Waitlist: true}},
+	{"left", Effect{Waitlist: true}},
 	{"missing", Effect{Opaque: true}},
 }
 

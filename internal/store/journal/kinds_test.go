@@ -31,6 +31,8 @@ func TestKindsAreThoseOfTheScripts(t *testing.T) {
 			want = "opaque = true"
 		case e.Sale:
 			want = "status = true"
+		case e.Waitlist:
+			want = "entry = true"
 		case e.Stock:
 			want = "stock = true"
 		case e.Reservation:

@@ -32,6 +32,9 @@ const (
 	// ModeQueued means that the order waits in the queue, and the shop has not got it: the hold
 	// is released.
 	ModeQueued Mode = "queued"
+	// ModeOffer means that the units are offered to a person on the waiting list, and that there is no
+	// order yet: the hold is released.
+	ModeOffer Mode = "offer"
 )
 
 // Named says that reservations in this state are found by their ref.

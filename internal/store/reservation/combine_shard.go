@@ -24,9 +24,9 @@ func (s *Store) Do(ctx context.Context, sale string, op shard.Operation) (shard.
 // request is what one caller asks of a shard: a reserve request or another operation.
 type request struct {
 	claim *encodedRequest
-	// inPlaceOf is the hold whose place a claim takes; empty: none.
-	inPlaceOf string
-	Op        shard.Operation
+	// instead says in whose place a claim is made; nil: in none.
+	instead instead
+	Op      shard.Operation
 }
 
 // result is the shard's answer to a request, and its seq after the call.

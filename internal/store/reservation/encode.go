@@ -137,19 +137,6 @@ func chargeArgs(args []any, charges []Charge) []any {
 	return args
 }
 
-// swap returns the operation that reserves in the place of a hold, until notAfter.
-func (c *encodedRequest) swap(hold string, notAfter int64) shard.Operation {
-	r := &c.of
-	args := []any{hold, r.ID, notAfter, c.profile, r.Binding.Field, r.Ref, r.Buyer, c.rest, len(r.Charges)}
-	for i := range r.Charges {
-		args = append(args, r.Charges[i].Field)
-	}
-	for _, field := range r.Unpaid.Fields {
-		args = append(args, field)
-	}
-	return shard.Op(lua.Swap, args...)
-}
-
 // order is what is to be sent, if the order has to wait; nil: there is no queue.
 func (c *encodedRequest) order() []byte {
 	if c.of.Queue == nil {

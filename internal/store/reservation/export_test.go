@@ -26,7 +26,25 @@ func (c *ReserveRequest) SwapArgs(hold string, notAfter int64, told bool) []any 
 	if told {
 		e = e.told(false)
 	}
-	return e.swap(hold, notAfter).Args
+	return ofHold(hold).operation(e, notAfter).Args
+}
+
+// AcceptArgs are the arguments of an accept; told: it is told again.
+func (c *ReserveRequest) AcceptArgs(identities string, notAfter int64, told bool) []any {
+	e := c.encode()
+	if told {
+		e = e.told(c.Queue != nil)
+	}
+	return ofOffer(identities).operation(e, notAfter).Args
+}
+
+// OfferArgs are the arguments of an offer; told: it is told again.
+func (c *ReserveRequest) OfferArgs(entry, notAfter int64, told bool) []any {
+	e := c.encode()
+	if told {
+		e = e.told(false)
+	}
+	return toEntry(entry).operation(e, notAfter).Args
 }
 
 // Profile is what a request has in common with others; told: it is told again, as one that waits or went.

@@ -64,7 +64,7 @@ func (s *Store) Tell(ctx context.Context, sale string, promises []Promise) (*Tol
 		var seq int64
 		var err error
 		if c := p.request.claim; c != nil {
-			replies, seq, err = s.claimAgain(ctx, sale, c.told(p.waits), p.request.inPlaceOf)
+			replies, seq, err = s.claimAgain(ctx, sale, c.told(p.waits), p.request.instead)
 		} else {
 			replies, seq, err = s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, sale, s.again(sale, p.request.Op, failed)...)
 		}
@@ -97,6 +97,8 @@ func (p *Promise) isKept(r shard.Reply) bool {
 		return state != record.Unbacked
 	case p.request.claim != nil:
 		return r.Code() == lua.Gone
+	case r.Code() == lua.NotFound && p.request.Op.Operation == lua.Withdraw: // the person is not on the list
+		return true
 	case r.Code() != lua.Conflict:
 		return false
 	}
@@ -109,27 +111,28 @@ func (p *Promise) isKept(r shard.Reply) bool {
 	return false
 }
 
-// claimAgain makes a claim again; inPlaceOf is the hold whose place it took, or empty. If that
-// hold is gone or has ended, it is an ordinary claim.
-func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest, inPlaceOf string) ([]shard.Reply, int64, error) {
+// claimAgain makes a claim again, in the place of what it took before; nil: of nothing. If a hold whose place
+// it took is gone or has ended, it is an ordinary claim.
+func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest, of instead) ([]shard.Reply, int64, error) {
 	again := *c
 	now, ok := s.shard.Clock(sale).Now()
 	if !ok {
 		return nil, 0, fmt.Errorf("%w: its time is not known", shard.ErrUnavailable)
 	}
 	again.notAfter = now + s.shard.Options.Timeout.Milliseconds() + shard.Tolerance
-	if inPlaceOf == "" {
+	if of == nil {
 		return s.reserveAt(ctx, sale, []*encodedRequest{&again})
 	}
-	// no request of that hold was under way any more, which no movement says
-	free := shard.Op(lua.Free, inPlaceOf)
-	if replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, sale, free); err != nil {
-		return replies, seq, err
+	if hold, ok := of.(ofHold); ok {
+		// no request of that hold was under way any more, which no movement says
+		free := shard.Op(lua.Free, string(hold))
+		if replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, sale, free); err != nil {
+			return replies, seq, err
+		}
 	}
-	swap := again.swap(inPlaceOf, again.notAfter)
-	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, sale, swap)
+	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, sale, of.operation(&again, again.notAfter))
 	if err == nil && (replies[0].Code() == lua.NotFound || replies[0].Code() == lua.Conflict) {
-		return s.claimAgain(ctx, sale, c, "")
+		return s.claimAgain(ctx, sale, c, nil)
 	}
 	return replies, seq, err
 }
@@ -147,6 +150,16 @@ func (s *Store) again(sale string, op shard.Operation, failed map[string]*encode
 		id, _ := op.Args[0].(string)
 		cause, _ := op.Args[1].(string)
 		return []shard.Operation{s.Releasing(sale, id, SourceUnheard, cause)}
+	}
+	switch op.Operation {
+	case lua.Enter: // whatever the sale is like now
+		op.Args = slices.Clone(op.Args)
+		op.Args[2] = "told"
+	case lua.Withdraw: // the buyer's entry may have got another number
+		op.Args = slices.Clone(op.Args)
+		if op.Args[1] != "" {
+			op.Args[0] = ""
+		}
 	}
 	if op.Operation != lua.Confirm && op.Operation != lua.Sold {
 		return []shard.Operation{op}

@@ -33,8 +33,12 @@ func (d *driver) fresh(rt *rapid.T) string {
 			return id
 		}
 	}
-	d.ids++
-	return fmt.Sprintf("r%d", d.ids)
+	for {
+		d.ids++
+		if id := fmt.Sprintf("r%d", d.ids); d.model.Forgotten[id] == "" { // known draws some of these names too
+			return id
+		}
+	}
 }
 
 func cause(rt *rapid.T) string {

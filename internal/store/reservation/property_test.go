@@ -38,6 +38,7 @@ func TestRandomOperations(t *testing.T) {
 		rt.Repeat(map[string]func(*rapid.T){
 			// rapid draws what comes first more often, by name too
 			"1 reserve":   func(rt *rapid.T) { d.call(d.reserve(rt)) },
+			"2 waitlist":  func(rt *rapid.T) { d.call(d.waitlist(rt)) },
 			"2 queue":     func(rt *rapid.T) { d.call(d.queue(rt)) },
 			"2 settle":    func(rt *rapid.T) { d.call(d.settle(rt)) },
 			"2 settle it": func(rt *rapid.T) { d.call(d.settle(rt)) },
@@ -90,18 +91,32 @@ func (d *driver) load() {
 
 // call runs operations in one call and remembers what took effect.
 func (d *driver) call(ops ...model.Operation) {
+	was := d.model.Clone()
 	for i, reply := range d.run(ops...) {
 		if reply[0] != "ok" {
 			continue
 		}
 		d.last = append(d.last, effect{ops[i], reply})
-		if o, ok := ops[i].(model.Reserve); ok && (reply[1] == "held" || reply[1] == "waiting") {
+		o, ok := ops[i].(model.Reserve)
+		if cell := overtakes(was, o); ok && cell != "" && len(ops) == 1 && was.Records[o.ID] == nil {
+			d.t.Fatalf("%+v got units of %s, for which %+v wait", o, cell, was.Waitlist.People)
+		}
+		if accepted, is := ops[i].(model.Accept); is {
+			o, ok = accepted.New, true
+		}
+		if ok && (reply[1] == "held" || reply[1] == "waiting") {
 			if !slices.Contains(d.made, o.ID) {
 				d.made = append(d.made, o.ID)
 			}
 			d.keepToken(o, reply)
 		}
 	}
+	for id, r := range d.model.Records {
+		if r.Mode == "offer" && !slices.Contains(d.made, id) {
+			d.made = append(d.made, id)
+		}
+	}
+	slices.Sort(d.made)
 }
 
 // keepToken makes of a reserve's answer what its token proves.
@@ -119,7 +134,9 @@ func (d *driver) keepToken(o model.Reserve, reply model.Reply) {
 // together runs several operations in one call.
 func (d *driver) together(rt *rapid.T) {
 	draw := d.settle
-	switch rapid.SampledFrom([]string{"settle", "claim", "mixed"}).Draw(rt, "script") {
+	switch rapid.SampledFrom([]string{"settle", "claim", "mixed", "people"}).Draw(rt, "script") {
+	case "people":
+		draw = d.waitlist
 	case "claim":
 		draw = func(rt *rapid.T) model.Operation {
 			if rapid.IntRange(0, 3).Draw(rt, "kind") == 3 {
@@ -293,6 +310,11 @@ func (d *driver) end() {
 	}
 	if q := d.model.Queue; len(q.Orders)+len(q.AtShop) > 0 {
 		d.t.Fatalf("%v wait and %v are at the shop, and every hold should have ended", q.Orders, q.AtShop)
+	}
+	for _, p := range d.model.Waitlist.People {
+		if p.Offered {
+			d.t.Fatalf("%+v has an offer, and every hold should have ended", p)
+		}
 	}
 	for name := range d.model.Stock {
 		if c, _ := d.model.Cell(name); c.Held != 0 || c.InDoubt != 0 {

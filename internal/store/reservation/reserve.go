@@ -151,49 +151,6 @@ func (c *ReserveRequest) check() error {
 	return nil
 }
 
-// Swap is Reserve in the place of a hold of the same buyer and ref, whose cart was changed. The
-// hold is released; what the request lacks of it stays held until its token has expired, and a
-// confirm of it undoes the swap. The refusal is also pending if a request of the hold is still
-// being answered, or if the hold cannot be swapped any more.
-func (s *Store) Swap(ctx context.Context, c *ReserveRequest, hold string) (Hold, *sale.Refusal, error) {
-	if err := c.check(); err != nil {
-		return Hold{}, nil, err
-	}
-	until, ok := ctx.Deadline()
-	if !ok {
-		until = time.Now().Add(s.shard.Options.Timeout)
-	}
-	now, known := s.shard.Clock(c.Sale).Now()
-	if !known {
-		return Hold{}, nil, fmt.Errorf("%w: its time is not known (%w)", shard.ErrUnavailable, shard.ErrNotSent)
-	}
-	claim := c.encode()
-	if s.Risk != nil {
-		if may := s.Risk.Admit(ctx, c.Sale, 1, func(int) int64 { return claim.units }); may != nil && !may[0] {
-			return Hold{}, refuseAtRisk, nil
-		}
-	}
-	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, c.Sale,
-		claim.swap(hold, now+time.Until(until).Milliseconds()))
-	if err != nil {
-		return Hold{}, nil, err
-	}
-	r := replies[0]
-	batch := []*Call{{Request: request{claim: claim, inPlaceOf: hold}}}
-	s.sold(c.Sale, batch, replies, seq, nil)
-	if promises := s.promises.Load(); promises != nil && isPromise(batch[0], r) {
-		(*promises).Promised(c.Sale, seq, promiseOf(batch[0], r))
-	}
-	switch r.Code() {
-	case lua.Conflict, lua.AtShop, lua.NotFound:
-		return Hold{}, sale.Refuse(sale.Pending), nil
-	case lua.Restoring:
-		return Hold{}, RefuseLost, nil
-	}
-	claim.learn(seq, r)
-	return s.reserved(c, r)
-}
-
 // learn lets the edge's view learn from the reply to a reserve request. seq is the shard's after
 // the call. A refusal for lack of units has a seq of its own, because later operations of the same
 // call may have given units back.
@@ -236,11 +193,7 @@ func (s *Store) reserved(c *ReserveRequest, r shard.Reply) (Hold, *sale.Refusal,
 	case lua.NoSale:
 		return Hold{}, RefuseLost, nil // the edge has read it from there
 	case lua.NotStarted:
-		refusal := sale.Refuse(sale.NotStarted)
-		if starts := r.Number(1); starts > 0 {
-			refusal.RetryAfter = (starts - r.Number(2) + 999) / 1000
-		}
-		return Hold{}, refusal, nil
+		return Hold{}, RefuseNotStarted(r), nil
 	case lua.Paused:
 		return Hold{}, sale.Refuse(sale.PausedSale), nil
 	case lua.Ended:
@@ -262,8 +215,19 @@ func (s *Store) reserved(c *ReserveRequest, r shard.Reply) (Hold, *sale.Refusal,
 		return Hold{}, &sale.Refusal{Reason: sale.SoldOut, SKU: missing(c.Lines, r).SKU}, nil
 	case lua.AllHeld:
 		return Hold{}, &sale.Refusal{Reason: sale.AllHeld, SKU: missing(c.Lines, r).SKU}, nil
+	case lua.NotYourTurn:
+		return Hold{}, &sale.Refusal{Reason: sale.NotYourTurn, SKU: missing(c.Lines, r).SKU}, nil
 	}
 	return Hold{}, nil, fmt.Errorf("%w: reserve gave %q", shard.ErrUnavailable, r.Code())
+}
+
+// RefuseNotStarted is the refusal of a reply that says when the sale starts.
+func RefuseNotStarted(r shard.Reply) *sale.Refusal {
+	refusal := sale.Refuse(sale.NotStarted)
+	if starts := r.Number(1); starts > 0 {
+		refusal.RetryAfter = (starts - r.Number(2) + 999) / 1000
+	}
+	return refusal
 }
 
 // shadowRefusal is what a limit in shadow would have refused; nil: nothing. over is its number,

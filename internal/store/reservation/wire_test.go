@@ -81,6 +81,25 @@ func wire(op model.Operation) reservation.Operation {
 	case model.Swap:
 		claim := wire(o.New)
 		return reservation.Operation{Name: "swap", Args: claim.Claim.SwapArgs(o.Old, claim.NotAfter, claim.Told)}
+	case model.Enter:
+		var most any = o.Most
+		if o.Told {
+			most = "told"
+		}
+		return reservation.Operation{Name: "enter", Args: []any{o.Cell, o.Units, most, o.Buyer, o.Identities}}
+	case model.Offer:
+		o.Of.Mode = string(record.ModeOffer)
+		claim := wire(o.Of)
+		return reservation.Operation{Name: "offer", Args: claim.Claim.OfferArgs(o.Number, claim.NotAfter, claim.Told)}
+	case model.Accept:
+		claim := wire(o.New)
+		return reservation.Operation{Name: "accept", Args: claim.Claim.AcceptArgs(o.Identities, claim.NotAfter, claim.Told)}
+	case model.Withdraw:
+		var number any = o.Number
+		if o.Number == 0 {
+			number = ""
+		}
+		return reservation.Operation{Name: "withdraw", Args: []any{number, o.Buyer, o.Cause}}
 	case model.Sold:
 		args := wireLines([]any{o.ID, o.Word, o.Cause, o.More}, o.Lines)
 		args = append(args, len(o.Charges))

@@ -179,8 +179,9 @@ type Schemas struct {
 	Older  map[string]string // this edge may give them a layout that edges of other versions do not know: their schema, and what raises it
 }
 
-// Schemas reads which layout the keys of sales have.
-func (s *Client) Schemas(ctx context.Context, ids []string) (Schemas, error) {
+// Schemas reads which layout the keys of sales have. waits reports whether a sale has a waiting list: others do not get
+// the newest one.
+func (s *Client) Schemas(ctx context.Context, ids []string, waits func(id string) bool) (Schemas, error) {
 	pipe := s.Redis.Pipeline() // not MULTI: a full Redis refuses it
 	schemas := make([]*redis.StringCmd, len(ids))
 	for i, id := range ids {
@@ -189,6 +190,10 @@ func (s *Client) Schemas(ctx context.Context, ids []string) (Schemas, error) {
 	_, _ = pipe.Exec(ctx)
 	all := Schemas{Older: make(map[string]string)}
 	for i, id := range ids {
+		last := int64(lua.SaleSchema)
+		if waits(id) {
+			last = lua.Schema
+		}
 		switch n, err := schemas[i].Int64(); {
 		case err != nil && err != redis.Nil:
 			return Schemas{}, Explain(err)
@@ -196,8 +201,8 @@ func (s *Client) Schemas(ctx context.Context, ids []string) (Schemas, error) {
 			all.Frozen = append(all.Frozen, id)
 		case n > lua.Schema:
 			all.Newer = append(all.Newer, id)
-		case n < lua.Schema && err == nil:
-			all.Older[id] = fmt.Sprintf("schema %d, and %s", n, lua.Raises(n))
+		case n < last && err == nil:
+			all.Older[id] = fmt.Sprintf("schema %d, and %s", n, lua.Raises(n, last))
 		}
 	}
 	return all, nil

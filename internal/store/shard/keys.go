@@ -19,7 +19,7 @@ func (s *Client) PreviousKeys(sale string) []string {
 // keyNames are those of a shard's keys, in the order of lua/shard.lua.
 var keyNames = [...]string{
 	"meta", "cells", "limits", "records", "deadlines", "in_doubt", "unbacked", "tombstones", "adjustments", "journal",
-	"bindings", "returns", "unpaid", "line", "orders", "at_shop", "queue",
+	"bindings", "returns", "unpaid", "line", "orders", "at_shop", "queue", "waitlist",
 }
 
 // keysUnder cuts the keys out of one text: each call of a script needs all of them.
@@ -77,6 +77,7 @@ const (
 	OrdersKey
 	AtShopKey
 	QueueKey
+	WaitlistKey
 	EdgesKey // the first of those that only lua/fence.lua uses
 )
 

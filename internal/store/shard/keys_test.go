@@ -31,7 +31,7 @@ func TestKeysAreThoseOfTheScripts(t *testing.T) {
 		"META_KEY": shard.MetaKey, "CELLS_KEY": shard.CellsKey, "LIMITS_KEY": shard.LimitsKey, "RECORDS_KEY": shard.RecordsKey, "DEADLINES_KEY": shard.DeadlinesKey,
 		"IN_DOUBT_KEY": shard.InDoubtKey, "UNBACKED_KEY": shard.UnbackedKey, "TOMBSTONES_KEY": shard.TombstonesKey, "ADJUSTMENTS_KEY": shard.AdjustmentsKey,
 		"JOURNAL_KEY": shard.JournalKey, "BINDINGS_KEY": shard.BindingsKey, "RETURNS_KEY": shard.ReturnsKey, "UNPAID_KEY": shard.UnpaidKey,
-		"LINE_KEY": shard.LineKey, "ORDERS_KEY": shard.OrdersKey, "AT_SHOP_KEY": shard.AtShopKey, "QUEUE_KEY": shard.QueueKey, "EDGES_KEY": shard.EdgesKey,
+		"LINE_KEY": shard.LineKey, "ORDERS_KEY": shard.OrdersKey, "AT_SHOP_KEY": shard.AtShopKey, "QUEUE_KEY": shard.QueueKey, "WAITLIST_KEY": shard.WaitlistKey, "EDGES_KEY": shard.EdgesKey,
 	}
 	for name, place := range keys {
 		if places[name] != place+1 {

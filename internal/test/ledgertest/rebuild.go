@@ -122,7 +122,7 @@ func Raw(t testing.TB, c *redis.Client) map[string]map[string]string {
 	t.Helper()
 	ctx := Soon(t)
 	all := map[string]map[string]string{}
-	for _, name := range []string{"meta", "cells", "limits", "records", "adjustments", "bindings", "returns", "unpaid"} {
+	for _, name := range []string{"meta", "cells", "limits", "records", "adjustments", "bindings", "returns", "unpaid", "waitlist"} {
 		fields, err := c.HGetAll(ctx, "stockgate:{s.0}:"+name).Result()
 		if err != nil {
 			t.Fatal(err)

@@ -43,7 +43,7 @@ func Replay(journal []Entry) (*Replayed, error) {
 
 func (p *Replayed) step(e Entry) error {
 	switch e.Kind {
-	case "applied", "open", "paused", "closed", "repaired", "missing":
+	case "applied", "open", "paused", "closed", "repaired", "missing", "entered", "left":
 		return nil
 	case "loaded", "adjusted":
 		for _, l := range e.Lines {
@@ -224,6 +224,7 @@ func (s *Shard) Check() error {
 			wrong = append(wrong, fmt.Errorf("%s is gone, the journal says %+v", name, c))
 		}
 	}
+	wrong = append(wrong, s.checkPeople())
 	clock, backwards := s.Clock, func(r *Record) bool { return r.Created > r.Changed }
 	if s.LeadKept { // Created is by the other clock, and this one may have gone back at its end
 		clock, backwards = s.latest, func(*Record) bool { return false }

@@ -80,9 +80,11 @@ func (o SetStatus) Run(s *Shard) Reply {
 	default:
 		return Reply{"conflict", s.Status}
 	}
+	before := s.Status
 	s.Status = o.Status
 	s.Version++
 	s.write(o.Status, strconv.FormatInt(s.Version, 10), nil, "", o.Cause)
+	s.changeOffers(before, o.Cause)
 	return Reply{"ok", s.Version}
 }
 
@@ -137,6 +139,9 @@ type Reserve struct {
 	Waits *Waits
 	// Told: it was promised before a fence, and is told again. Only stock and bindings refuse it.
 	Told bool
+
+	accepts bool   // it is of a person who may have an offer: if its order may wait, it does
+	back    []Line // what that gives back
 }
 
 // Limit is one purchase limit as it is for the attempt: at most Max in the window
@@ -187,8 +192,14 @@ func (o Reserve) run(s *Shard) Reply {
 	if o.Told {
 		verdicts = verdicts[3:]
 	}
-	for _, verdict := range verdicts {
-		if refusal := verdict(s); refusal != nil {
+	for _, verdict := range append(verdicts, o.turn) {
+		refusal := verdict(s)
+		if refusal != nil && refusal[0] == "all_held" {
+			if turn := o.turn(s); turn != nil {
+				refusal = turn
+			}
+		}
+		if refusal != nil {
 			return refusal
 		}
 	}
@@ -196,9 +207,12 @@ func (o Reserve) run(s *Shard) Reply {
 	if o.waitsOn(s) {
 		holdFor, mode = o.Waits.Longest, queued
 	}
-	now := s.Now()
+	now, own := s.Now(), s.Time
+	if o.accepts {
+		own = s.ownTime()
+	}
 	r := &Record{
-		State: Held, Deadline: now + holdFor, Exp: s.Time + holdFor - o.Margin, Created: s.Time, Changed: now,
+		State: Held, Deadline: now + holdFor, Exp: own + holdFor - o.Margin, Created: own, Changed: now,
 		Mode: mode, Buyer: o.Buyer, Version: o.Version, Lines: o.Lines,
 		Guard: o.Guard, Print: o.Print, KeyTTL: o.KeyTTL, Ref: o.Ref, Gate: o.Gate,
 		Unpaid: o.Unpaid.Fields,

@@ -35,7 +35,7 @@ func (s *Shard) sure() int64 {
 
 // tooSoon is for how long yet only the shop's word releases a hold.
 func (s *Shard) tooSoon(r *Record) int64 {
-	if r.Mode == queued { // the shop does not have it
+	if r.Mode == queued || r.Mode == offer { // the shop does not have it
 		return 0
 	}
 	time := s.Time
@@ -60,4 +60,12 @@ func (s *Shard) putOff(id string, deadline, exp int64, cause string) {
 func (s *Shard) touch() {
 	s.Clock = s.Now()
 	s.latest = max(s.latest, s.Clock)
+}
+
+// ownTime is Time, but for a step that the caller knows of: a token would be good for too long.
+func (s *Shard) ownTime() int64 {
+	if s.Latest != 0 && s.Time > s.LatestTime+tolerance {
+		return s.LatestTime
+	}
+	return s.Time
 }

@@ -172,7 +172,7 @@ func (o Reserve) waitsOn(s *Shard) bool {
 	}
 	s.countShop()
 	s.Queue.Kept = true
-	return len(s.Queue.Line()) > 0 || s.room(o.Waits.AtOnce) == 0
+	return o.accepts || len(s.Queue.Line()) > 0 || s.room(o.Waits.AtOnce) == 0
 }
 
 // enter puts the order of a new hold in the line, or notes that it goes to the shop.

@@ -36,6 +36,9 @@ func (o Confirm) confirm(s *Shard) Reply {
 		return o.recreate(s)
 	}
 	was := string(r.State)
+	if r.Mode == offer { // there is no order
+		return Reply{"conflict", r.standsAs()}
+	}
 	switch r.State {
 	case Confirmed:
 		return Reply{"ok", "confirmed"}
@@ -108,6 +111,9 @@ func (o Release) Run(s *Shard) Reply {
 	case Released, Tombstone:
 		return Reply{"ok", string(r.State)}
 	}
+	if r.State == Held && r.Mode == offer && o.Word != "operator" && o.Word != "force" {
+		return Reply{"conflict", r.standsAs()}
+	}
 	wasSent := r.Mode != queued && (r.Cause == "sent" || s.Queue.Orders[o.ID].Sent)
 	if o.Word == "unheard" && (r.State != Held || wasSent) {
 		return Reply{"conflict", string(r.State)} // another edge may have sent it
@@ -134,6 +140,9 @@ func (o Doubt) Run(s *Shard) Reply {
 	r := s.find(o.ID)
 	if r == nil {
 		return Reply{"not_found"}
+	}
+	if r.Mode == offer {
+		return Reply{"conflict", r.standsAs()}
 	}
 	if r.State == Held {
 		s.become(o.ID, InDoubt, o.Cause)
@@ -163,6 +172,9 @@ func (o Expire) Run(s *Shard) Reply {
 		switch {
 		case r.Mode == queued:
 			s.become(id, Released, "waited too long")
+			ended++
+		case r.Mode == offer:
+			s.become(id, Released, "lapsed")
 			ended++
 		case r.Mode != "backend":
 			s.become(id, InDoubt, "deadline")

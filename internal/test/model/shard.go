@@ -68,9 +68,10 @@ type Shard struct {
 	Returns map[string]Returned
 	// Ended says for each counter of unpaid holds when some ended unpaid or in doubt, the
 	// oldest first.
-	Ended   map[string][]int64
-	Queue   Queue
-	Journal []Entry
+	Ended    map[string][]int64
+	Queue    Queue
+	Waitlist Waitlist
+	Journal  []Entry
 	// Acked is the last movement that a ledger has, AckedAt when it said so; 0: never.
 	Acked, AckedAt int64
 	// Forgotten are reservations whose records were dropped, by the state in which they were,
@@ -105,7 +106,7 @@ func (s *Shard) Clone() *Shard {
 	c.Bindings, c.Returns = maps.Clone(s.Bindings), maps.Clone(s.Returns)
 	c.Ended = maps.Clone(s.Ended)
 	c.Forgotten = maps.Clone(s.Forgotten)
-	c.Queue = s.Queue.clone()
+	c.Queue, c.Waitlist.People = s.Queue.clone(), slices.Clone(s.Waitlist.People)
 	c.Records = make(map[string]*Record, len(s.Records))
 	for id, r := range s.Records {
 		copied := *r // its lists are replaced, never changed
@@ -130,6 +131,7 @@ func (s *Shard) become(id string, state State, cause string) {
 	s.noteEnd(id)
 	if e.Was == Held {
 		s.leaveQueue(id)
+		s.Waitlist.endOffer(id, r)
 	}
 	s.record(e)
 }

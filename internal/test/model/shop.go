@@ -24,6 +24,9 @@ func (o Extend) Run(s *Shard) Reply {
 	if r.waits() {
 		return Reply{"conflict", string(Waiting)}
 	}
+	if r.Mode == offer {
+		return Reply{"conflict", r.standsAs()}
+	}
 	if deadline := min(s.Now()+o.HoldFor, r.Changed+o.Longest); deadline > r.Deadline {
 		s.putOff(o.ID, deadline, deadline-s.Lead-r.margin(), "")
 	}

@@ -41,6 +41,7 @@ func (o Swap) Run(s *Shard) Reply {
 		}
 	}
 	before := *old
+	o.New.back = before.Lines
 	left := old.Deadline - s.Now()
 	if min(o.New.HoldFor, left) <= o.New.Margin {
 		return Reply{"conflict", "held"}

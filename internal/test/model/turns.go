@@ -10,10 +10,7 @@ import (
 // beginAgain begins a hold anew: its order is sent, or waits again.
 func (s *Shard) beginAgain(id, mode, cause string, holdFor, margin int64) {
 	r := s.Records[id]
-	own := s.Time
-	if s.Latest != 0 && own > s.LatestTime+tolerance { // a step that the caller knows of: the token would be good for too long
-		own = s.LatestTime
-	}
+	own := s.ownTime()
 	r.Mode, r.Deadline, r.Exp, r.Created, r.Changed, r.Cause = mode, s.Now()+holdFor, own+holdFor-margin, own, s.Now(), cause
 	s.record(Entry{Kind: "extended", ID: id, Was: Held, Buyer: r.Buyer, Cause: cause, Record: r.Text()})
 }
@@ -177,8 +174,8 @@ func (o Send) Run(s *Shard) Reply {
 	switch {
 	case r == nil:
 		return Reply{"not_found"}
-	case r.State != Held:
-		return Reply{"conflict", string(r.State)}
+	case r.State != Held || r.Mode == offer:
+		return Reply{"conflict", r.standsAs()}
 	}
 	order, ok := s.Queue.Orders[o.ID]
 	if !o.Told && (!ok || order.Taker != o.Edge || order.Try != o.Try) {
@@ -211,8 +208,8 @@ func (o Again) Run(s *Shard) Reply {
 	switch {
 	case r == nil:
 		return Reply{"not_found"}
-	case r.State != Held:
-		return Reply{"conflict", string(r.State)}
+	case r.State != Held || r.Mode == offer:
+		return Reply{"conflict", r.standsAs()}
 	}
 	order, ok := s.Queue.Orders[o.ID]
 	if r.waits() {

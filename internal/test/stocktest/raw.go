@@ -14,6 +14,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/internal/test/model"
 	"github.com/stockgate/stockgate/lua"
 )
@@ -21,7 +22,7 @@ import (
 // Raw is a shard as Redis has it, byte for byte.
 type Raw struct {
 	Meta, Cells, Limits, Records, adjustments map[string]string
-	bindings, returns, Unpaid                 map[string]string
+	bindings, returns, Unpaid, waitlist       map[string]string
 	deadlines, inDoubt, unbacked, Tombstones  map[string]int64
 	Journal                                   []model.Entry
 }
@@ -37,8 +38,8 @@ func ReadRaw(ctx context.Context, c redis.UniversalClient, keys []string, seen i
 }
 
 func readWith(ctx context.Context, pipe redis.Pipeliner, keys []string, seen int) (*Raw, error) {
-	var hashes [8]*redis.MapStringStringCmd
-	for i, place := range []int{0, 1, 2, 3, 8, 10, 11, 12} {
+	var hashes [9]*redis.MapStringStringCmd
+	for i, place := range []int{0, 1, 2, 3, 8, 10, 11, 12, shard.WaitlistKey} {
 		hashes[i] = pipe.HGetAll(ctx, keys[place])
 	}
 	var sets [4]*redis.ZSliceCmd
@@ -51,7 +52,7 @@ func readWith(ctx context.Context, pipe redis.Pipeliner, keys []string, seen int
 	}
 	r := &Raw{
 		Meta: hashes[0].Val(), Cells: hashes[1].Val(), Limits: hashes[2].Val(), Records: hashes[3].Val(), adjustments: hashes[4].Val(),
-		bindings: hashes[5].Val(), returns: hashes[6].Val(), Unpaid: hashes[7].Val(),
+		bindings: hashes[5].Val(), returns: hashes[6].Val(), Unpaid: hashes[7].Val(), waitlist: hashes[8].Val(),
 	}
 	for i, set := range []*map[string]int64{&r.deadlines, &r.inDoubt, &r.unbacked, &r.Tombstones} {
 		*set = map[string]int64{}
@@ -117,20 +118,26 @@ func parseLines(text string) ([]model.Line, error) {
 func Expected(s *model.Shard, seen int) *Raw {
 	r := &Raw{
 		Meta: map[string]string{}, Cells: map[string]string{}, Limits: map[string]string{}, Records: map[string]string{}, adjustments: map[string]string{},
-		returns: map[string]string{}, Unpaid: map[string]string{},
+		returns: map[string]string{}, Unpaid: map[string]string{}, waitlist: s.Waitlist.Fields(),
 		deadlines: map[string]int64{}, inDoubt: map[string]int64{}, unbacked: map[string]int64{}, Tombstones: map[string]int64{},
 	}
 	if s.Exists {
 		r.Meta = map[string]string{
 			"epoch": strconv.FormatInt(s.Epoch, 10), "seq": strconv.Itoa(len(s.Journal)), "version": strconv.FormatInt(s.Version, 10),
 			"status": s.Status, "starts": strconv.FormatInt(s.Starts, 10), "ends": strconv.FormatInt(s.Ends, 10),
-			"clock": strconv.FormatInt(s.Clock, 10), "schema": strconv.Itoa(lua.Schema), "doc": s.Doc,
+			"clock": strconv.FormatInt(s.Clock, 10), "schema": strconv.Itoa(lua.SaleSchema), "doc": s.Doc,
 		}
 		if s.LeadKept {
 			r.Meta["lead"] = strconv.FormatInt(s.Lead, 10)
 		}
 		if s.Queue.Kept {
 			r.Meta["queue"] = "1"
+		}
+		if s.Waitlist.Kept {
+			r.Meta["waitlist"], r.Meta["schema"] = "1", strconv.Itoa(lua.Schema)
+			if at := s.Waitlist.PausedAt; at > 0 {
+				r.Meta["paused_at"] = strconv.FormatInt(at, 10)
+			}
 		}
 		if s.Deleted > 0 {
 			r.Meta["deleted"] = strconv.FormatInt(s.Deleted, 10)

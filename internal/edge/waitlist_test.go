@@ -1,0 +1,148 @@
+package edge_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/edge"
+	"github.com/stockgate/stockgate/internal/sale"
+	"github.com/stockgate/stockgate/internal/store/record"
+	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/store/waitlist"
+	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/stocktest"
+)
+
+// crowded is a sale with a waiting list whose units are held, on some edges that run.
+type crowded struct {
+	*testing.T
+	edges []*edge.Edge
+}
+
+func newCrowded(t *testing.T, b redistest.Backend, edges int, stock int64, limits ...sale.Limit) *crowded {
+	file := stocktest.OpenSale("s", stock, limits...)
+	file.Waitlist = &sale.Waitlist{Offer: sale.Span(time.Hour), Max: 1000}
+	c := &crowded{T: t}
+	for range edges {
+		c.edges = append(c.edges, stocktest.Ready(t, stocktest.Options(b)))
+	}
+	stocktest.Load(t, c.edges[0].Store, file)
+	for _, e := range c.edges {
+		stocktest.Look(t, e)
+		e.Start()
+		stocktest.Eventually(t, "an edge that follows", func() bool {
+			l, ok := e.Catalogue().Sale("s")
+			return ok && l.IsFollowed()
+		})
+	}
+	return c
+}
+
+func (c *crowded) listing(i int) *edge.Listing {
+	l, _ := c.edges[i].Catalogue().Sale("s")
+	return l
+}
+
+func attempt(buyer string, units int64) *sale.Attempt {
+	return &sale.Attempt{Sale: "s", Buyer: buyer, Lines: []sale.Line{{SKU: "a", Quantity: units}}}
+}
+
+// enter puts a buyer on the list.
+func (c *crowded) enter(i int, buyer string, units int64) (waitlist.Entered, *sale.Refusal) {
+	c.Helper()
+	a := attempt(buyer, units)
+	entered, no, err := c.edges[i].Enter(stocktest.Soon(c.T), c.listing(i), a, a.Lines)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return entered, no
+}
+
+func (c *crowded) place(i int, buyer string) (waitlist.EntryPlace, bool) {
+	p, found, _ := c.edges[i].Waiting(c.listing(i), c.edges[i].BuyerHash(attempt(buyer, 1)))
+	return p, found
+}
+
+// offered waits until every edge knows of an offer to a buyer.
+func (c *crowded) offered(buyer string) {
+	c.Helper()
+	for i := range c.edges {
+		stocktest.Eventually(c.T, "an offer to "+buyer, func() bool {
+			p, found := c.place(i, buyer)
+			return found && p.Entry.Offered
+		})
+	}
+}
+
+func (c *crowded) order(i int, id, buyer string, units int64) (reservation.Hold, *sale.Refusal) {
+	c.Helper()
+	h, no, err := stocktest.Hold(stocktest.Soon(c.T), c.edges[i], id, buyer, units)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return h, no
+}
+
+func (c *crowded) cell() record.Cell { return stocktest.CellA(c.T, c.edges[0].Store) }
+
+// Units that come back are held for the person whose turn it is: no other person gets them, on any edge.
+func TestWhatComesBackIsOffered(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		c := newCrowded(t, b, 2, 2)
+		if _, no := c.enter(0, "Ben", 1); no == nil || no.Reason != sale.UnitsFree {
+			t.Fatalf("while units are free: %+v", no)
+		}
+		stocktest.MustHold(t, c.edges[0], "r1", "Ann", 2)
+		first, no := c.enter(0, "Ben", 1)
+		if no != nil || !first.New {
+			t.Fatalf("%+v, %+v", first, no)
+		}
+		if again, no := c.enter(1, "Ben", 2); no != nil || again.New || again.Number != first.Number || again.Quantity != 1 {
+			t.Errorf("again: %+v, %+v", again, no)
+		}
+		if _, no := c.enter(1, "Cid", 2); no != nil {
+			t.Fatal(no)
+		}
+		for i, want := range []int{1, 2} {
+			stocktest.Eventually(t, "a place", func() bool {
+				p, found := c.place(1, []string{"Ben", "Cid"}[i])
+				return found && p.Place == want
+			})
+		}
+		if _, no := c.order(1, "r2", "Dan", 1); no == nil || no.Reason != sale.NotYourTurn && no.Reason != sale.AllHeld {
+			t.Fatalf("a stranger: %+v", no)
+		}
+		if _, err := c.edges[0].Store.Release(stocktest.Soon(t), "s", "r1", reservation.SourceShop, "test"); err != nil {
+			t.Fatal(err)
+		}
+		c.offered("Ben")
+		c.offered("Cid")
+		p, _ := c.place(0, "Cid")
+		if p.Entry.Quantity != 1 {
+			t.Errorf("Cid is offered %d, one is left", p.Entry.Quantity)
+		}
+		for i := range 20 { // the units are held, and no person waits: all that others can hear is that they are
+			if _, no := c.order(i%2, "r3", "Dan", 1); no == nil || no.Reason != sale.AllHeld {
+				t.Fatalf("a stranger: %+v", no)
+			}
+		}
+		if h, no := c.order(1, "r4", "Ben", 1); no != nil || h.State != record.Held {
+			t.Errorf("Ben: %+v", no)
+		}
+		if _, no := c.order(0, "r5", "Cid", 2); no == nil {
+			t.Error("Cid got more than the offer")
+		}
+		if h, no := c.order(0, "r6", "Cid", 1); no != nil || h.State != record.Held {
+			t.Errorf("Cid: %+v", no)
+		}
+		if cell := c.cell(); cell.Available != 0 || cell.Held != 2 || !cell.Balanced() {
+			t.Errorf("the cell is %+v", cell)
+		}
+		for _, buyer := range []string{"Ben", "Cid"} {
+			stocktest.Eventually(t, "the end of the entry", func() bool {
+				p, found := c.place(0, buyer)
+				return found && p.Ended == "accepted"
+			})
+		}
+	})
+}

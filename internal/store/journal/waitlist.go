@@ -1,0 +1,73 @@
+package journal
+
+import (
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/internal/store/record"
+)
+
+// WaitlistStep is what a movement does to the waiting list of its sale.
+type WaitlistStep struct {
+	// Number is the entry's.
+	Number int64
+	// Enters: a person has entered. Cell, Quantity, Buyer and Identities (" kind=hash …") are the entry's then.
+	Enters            bool
+	Cell              string
+	Quantity          int64
+	Buyer, Identities string
+	// Offered: units are offered to it, Quantity of them, until Until by Redis's own time.
+	Offered bool
+	Until   time.Time
+	// Ends is why the entry has ended; empty: it has not.
+	Ends string
+}
+
+// Waits returns what a movement does to the waiting list; false: nothing.
+func (m *Moved) Waits() (w WaitlistStep, ok bool) {
+	switch m.kind {
+	case "entered":
+		w = WaitlistStep{Enters: true, Buyer: m.buyer, Identities: m.cause}
+	case "left":
+		w = WaitlistStep{Ends: m.cause}
+	default:
+		return m.offer()
+	}
+	var err error
+	if w.Number, err = strconv.ParseInt(m.id, 10, 64); err != nil {
+		return w, false
+	}
+	w.Cell, w.Quantity, err = oneLine(m.lines)
+	return w, err == nil
+}
+
+// offer returns what the movement of an offer does.
+func (m *Moved) offer() (w WaitlistStep, ok bool) {
+	id, ok := strings.CutPrefix(m.id, "w")
+	number, _, whole := strings.Cut(id, ".")
+	if !ok || !whole {
+		return w, false
+	}
+	var err error
+	if w.Number, err = strconv.ParseInt(number, 10, 64); err != nil {
+		return w, false
+	}
+	if m.record == "" {
+		w.Ends = m.cause
+		return w, w.Ends != ""
+	}
+	r, err := record.Parse(m.record)
+	if err != nil || r.Mode != record.ModeOffer || r.State != record.Held || len(r.Lines) != 1 {
+		return w, false
+	}
+	w.Offered, w.Cell, w.Quantity, w.Until = true, r.Lines[0].Cell, r.Lines[0].Units, r.Exp
+	return w, true
+}
+
+// oneLine reads "cell quantity".
+func oneLine(text string) (cell string, quantity int64, err error) {
+	cell, n, _ := strings.Cut(text, " ")
+	quantity, err = strconv.ParseInt(n, 10, 64)
+	return cell, quantity, err
+}

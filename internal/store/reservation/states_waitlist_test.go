@@ -1,0 +1,253 @@
+package reservation_test
+
+import (
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stockgate/stockgate/internal/test/model"
+)
+
+// entryStates are the states of Ann's entry, who wants two of "a", and Zoe waits behind her for one. Offered: two units are
+// held for her.
+var entryStates = []struct {
+	name string
+	ops  []model.Operation
+}{
+	{"no entry", nil},
+	{"waits", []model.Operation{entersAs("Ann", 2), entersAs("Zoe", 1)}},
+	{"offered", []model.Operation{entersAs("Ann", 2), entersAs("Zoe", 1), model.Release{ID: "first", Word: "shop"}, offerTo(1, "Ann", 2)}},
+}
+
+// offerHeld is the id of the offer to Ann.
+var offerHeld = fmt.Sprintf("w1.%d", noon)
+
+func entersAs(buyer string, units int64) model.Operation {
+	return model.Enter{Cell: "a", Units: units, Most: 10, Buyer: buyer, Identities: " phone=of-" + buyer}
+}
+
+// offerTo offers units of "a" until the deadline.
+func offerTo(number int64, buyer string, units int64) model.Operation {
+	o := model.Offer{Number: number, Of: take("w", units)}
+	o.Of.Buyer, o.Of.Margin, o.Of.Mode = buyer, 0, "offer"
+	return o
+}
+
+// orders is what a person orders.
+func orders(buyer, cell string, units int64) model.Operation {
+	o := model.Accept{New: take("new", units), Identities: " phone=of-" + buyer}
+	o.New.Buyer, o.New.Lines[0].Cell, o.New.Limits = buyer, cell, nil
+	return o
+}
+
+func told(op model.Operation) model.Operation {
+	switch o := op.(type) {
+	case model.Enter:
+		o.Told = true
+		return o
+	case model.Offer:
+		o.Of.Told = true
+		return o
+	case model.Accept:
+		o.New.Told = true
+		return o
+	}
+	return op
+}
+
+// entryRows are the rows of the table. A model.Reserve and a model.Swap are of a person who is not on the list.
+var entryRows = map[string]func(w *twin) model.Operation{
+	"enter": func(*twin) model.Operation { return entersAs("Ann", 2) },
+	"enter by another name": func(*twin) model.Operation {
+		return model.Enter{Cell: "a", Units: 1, Most: 10, Buyer: "Anne", Identities: " phone=of-Ann"}
+	},
+	"enter by two names": func(*twin) model.Operation {
+		return model.Enter{Cell: "a", Units: 1, Most: 10, Buyer: "Ann", Identities: " phone=of-Zoe"}
+	},
+	"enter where the list is full":       func(*twin) model.Operation { return model.Enter{Cell: "a", Units: 1, Most: 2, Buyer: "Bob"} },
+	"enter after a fence":                func(*twin) model.Operation { return told(entersAs("Ann", 2)) },
+	"offer":                              func(*twin) model.Operation { return offerTo(1, "Ann", 2) },
+	"offer less":                         func(*twin) model.Operation { return offerTo(1, "Ann", 1) },
+	"offer to another person":            func(*twin) model.Operation { return offerTo(1, "Zoe", 1) },
+	"offer after a fence":                func(*twin) model.Operation { return told(offerTo(7, "Ann", 2)) },
+	"order":                              func(*twin) model.Operation { return orders("Ann", "a", 2) },
+	"order less":                         func(*twin) model.Operation { return orders("Ann", "a", 1) },
+	"order more":                         func(*twin) model.Operation { return orders("Ann", "a", 3) },
+	"order another item":                 func(*twin) model.Operation { return orders("Ann", "b", 1) },
+	"order after a fence":                func(*twin) model.Operation { return told(orders("Ann", "a", 2)) },
+	"order by a person who waits behind": func(*twin) model.Operation { return orders("Zoe", "a", 1) },
+	"order by a person who is not on the list": func(*twin) model.Operation { return take("new", 1) },
+	"swap for it": func(w *twin) model.Operation {
+		other := take("r", 1)
+		other.Mode, other.Ref, other.Buyer, other.Lines[0].Cell, other.Version = "backend", "order-1", "Eve", "b", w.model.Version
+		w.run(other)
+		o := model.Swap{Old: "r", New: take("new", 1)}
+		o.New.Mode, o.New.Ref, o.New.Buyer, o.New.Version = "backend", "order-1", "Eve", w.model.Version
+		return o
+	},
+	"leave":                         func(*twin) model.Operation { return model.Withdraw{Number: 1, Buyer: "Ann", Cause: "left"} },
+	"leave by another person":       func(*twin) model.Operation { return model.Withdraw{Number: 1, Buyer: "Zoe", Cause: "left"} },
+	"leave after a fence":           func(*twin) model.Operation { return model.Withdraw{Buyer: "Ann", Cause: "left"} },
+	"taken off by an operator":      func(*twin) model.Operation { return model.Withdraw{Number: 1, Cause: "operator"} },
+	"expire":                        func(*twin) model.Operation { return model.Expire{Most: 100} },
+	"pause":                         func(*twin) model.Operation { return model.SetStatus{Status: "paused"} },
+	"close":                         func(*twin) model.Operation { return model.SetStatus{Status: "closed"} },
+	"confirm the offer by answer":   func(*twin) model.Operation { return model.Confirm{ID: offerHeld, Word: "answer"} },
+	"confirm the offer by operator": func(*twin) model.Operation { return model.Confirm{ID: offerHeld, Word: "operator"} },
+	"doubt the offer":               func(*twin) model.Operation { return model.Doubt{ID: offerHeld} },
+	"extend the offer":              func(*twin) model.Operation { return model.Extend{ID: offerHeld, HoldFor: 5000, Longest: 60_000} },
+	"return the offer":              func(*twin) model.Operation { return model.Return{ID: offerHeld, Return: "x"} },
+	"probed present, the offer":     func(*twin) model.Operation { return model.Probed{ID: offerHeld, Verdict: "present"} },
+	"release the offer by shop":     func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "shop"} },
+	"release the offer as unsent":   func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "unsent"} },
+	"release the offer by probe":    func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "probe"} },
+	"release the offer by operator": func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "operator"} },
+	"release the offer by force":    func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "force"} },
+}
+
+// entryCircumstances may stand behind the name of a row.
+var entryCircumstances = map[string]func(w *twin){
+	"again":              nil,
+	"after the deadline": func(w *twin) { w.setTime(deadline) },
+	"lapsed": func(w *twin) {
+		w.setTime(deadline)
+		w.run(model.Expire{Most: 100})
+	},
+	"paused": func(w *twin) { w.do(model.SetStatus{Status: "paused"}) },
+	"paused and opened again": func(w *twin) {
+		w.do(model.SetStatus{Status: "paused"})
+		w.setTime(noon + hour)
+		w.do(model.SetStatus{Status: "open"})
+	},
+	"closed":         func(w *twin) { w.do(model.SetStatus{Status: "closed"}) },
+	"after the sale": func(w *twin) { w.setTime(saleEnds) },
+	"a unit is free": func(w *twin) { w.do(model.Adjust{ID: "j", Cell: "a", Delta: 1}) },
+	"declined":       func(w *twin) { w.run(model.Withdraw{Number: 1, Buyer: "Ann", Cause: "declined"}) },
+}
+
+// entryTable reads the table of docs/reservations.md about entries.
+func entryTable(t *testing.T) (rows [][]string) {
+	text, err := os.ReadFile("../../../docs/reservations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, found := strings.Cut(string(text), "| | no entry | waits | offered |\n|---|---|---|---|\n")
+	if !found {
+		t.Fatal("docs/reservations.md has no table of entries")
+	}
+	for line := range strings.Lines(table) {
+		if !strings.HasPrefix(line, "|") {
+			return rows
+		}
+		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
+		for i := range cells {
+			cells[i] = strings.TrimSpace(cells[i])
+		}
+		rows = append(rows, cells)
+	}
+	return rows
+}
+
+// What becomes of an entry and of an offer, as docs/reservations.md has it, on redis-server, on the embedded server and
+// in the model.
+func TestEveryEntryInEveryState(t *testing.T) {
+	t.Parallel()
+	on, done := servers(t), map[string]bool{}
+	for n, row := range entryTable(t) {
+		name, circumstances := row[0], []string(nil)
+		for entryRows[name] == nil {
+			i := strings.LastIndex(name, ", ")
+			if i < 0 {
+				t.Fatalf("the table has a row %q, and there is no such operation", row[0])
+			}
+			circumstances = append([]string{name[i+2:]}, circumstances...)
+			name = name[:i]
+		}
+		done[name] = true
+		got := []string{row[0]}
+		for i, in := range entryStates {
+			w := newTwin(t, on, fmt.Sprintf("entry%d.%d", n, i))
+			w.do(model.Apply{Starts: noon, Ends: saleEnds, Deltas: []model.Delta{{Cell: "a", Units: 2}, {Cell: "b", Units: 4}}}, model.SetStatus{Status: "open"})
+			first := take("first", 2)
+			first.Mode, first.Buyer = "backend", "Xavier"
+			w.do(first)
+			w.do(in.ops...)
+			for _, what := range circumstances {
+				change, ok := entryCircumstances[what]
+				if !ok {
+					t.Fatalf("the row %q names %q, and the test has no such circumstance", row[0], what)
+				}
+				if change != nil {
+					change(w)
+				} else {
+					w.run(upToDate(w, entryRows[name](w)))
+				}
+			}
+			op := upToDate(w, entryRows[name](w))
+			was := w.model.Clone()
+			got = append(got, w.entryWords(was, w.run(op)[0]))
+		}
+		if !slices.Equal(got, row) {
+			t.Errorf("the row should be:\n| %s |", strings.Join(got, " | "))
+		}
+	}
+	for name := range entryRows {
+		if !done[name] {
+			t.Errorf("the table does not say what becomes of %q", name)
+		}
+	}
+}
+
+// upToDate is an operation by an edge that knows the sale as it is.
+func upToDate(w *twin, op model.Operation) model.Operation {
+	switch o := op.(type) {
+	case model.Reserve:
+		o.Version = w.model.Version
+		return o
+	case model.Offer:
+		o.Of.Version = w.model.Version
+		return o
+	case model.Accept:
+		o.New.Version = w.model.Version
+		return o
+	}
+	return op
+}
+
+// annStands is where Ann stands: no entry, waits or offered.
+func annStands(s *model.Shard) string {
+	for _, p := range s.Waitlist.People {
+		switch {
+		case p.Buyer != "Ann":
+		case p.Offered:
+			return "offered"
+		default:
+			return "waits"
+		}
+	}
+	return "no entry"
+}
+
+// entryWords says what came of an operation: where Ann stands then, how many units are free, until when an offer lasts.
+func (w *twin) entryWords(was *model.Shard, reply model.Reply) string {
+	code := reply[0].(string)
+	if code != "ok" {
+		return code
+	}
+	words := "same"
+	if before, after := annStands(was), annStands(w.model); before != after {
+		words = "→ " + after
+	}
+	if made := w.model.Records["new"]; made != nil && was.Records["new"] == nil {
+		words = strings.TrimPrefix(words+", held", "same, ")
+	}
+	if c, _ := w.model.Cell("a"); c.Available > 0 {
+		words += fmt.Sprintf(", %d free", c.Available)
+	}
+	if is, before := w.model.Records[offerHeld], was.Records[offerHeld]; is != nil && before != nil && is.Deadline > before.Deadline {
+		words += ", later"
+	}
+	return words
+}

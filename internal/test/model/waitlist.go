@@ -1,0 +1,380 @@
+package model
+
+import (
+	"cmp"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// offer is the mode of a hold that is an offer to a person on the waiting list.
+const offer = "offer"
+
+// Waiter is a person on the waiting list, who waits for units of a cell, or has an offer of them.
+type Waiter struct {
+	Number, Since, Units int64
+	Cell, Buyer          string
+	// Identities are the other hashes by which the person is known: " kind=hash …".
+	Identities string
+	Offered    bool
+}
+
+// Waitlist is who waits for units.
+type Waitlist struct {
+	// Kept says that people have waited.
+	Kept     bool
+	Last     int64
+	PausedAt int64 // when the sale was paused; 0: it is not
+	People   []Waiter
+}
+
+// offerID is the id of the hold that is the offer to a person.
+func (w *Waiter) offerID() string { return fmt.Sprintf("w%d.%d", w.Number, w.Since) }
+
+// hashes are those by which a person is known.
+func hashes(buyer, identities string) []string {
+	all := []string{buyer}
+	for word := range strings.FieldsSeq(identities) {
+		_, hash, _ := strings.Cut(word, "=")
+		all = append(all, hash)
+	}
+	return all
+}
+
+// of returns the numbers of the entries that have some of these hashes.
+func (l *Waitlist) of(buyer, identities string) (numbers []int64) {
+	for _, hash := range hashes(buyer, identities) {
+		for i := range l.People {
+			p := &l.People[i]
+			if slices.Contains(hashes(p.Buyer, p.Identities), hash) && !slices.Contains(numbers, p.Number) {
+				numbers = append(numbers, p.Number)
+			}
+		}
+	}
+	return numbers
+}
+
+// find returns a person by the number; nil: there is none.
+func (l *Waitlist) find(number int64) *Waiter {
+	for i := range l.People {
+		if l.People[i].Number == number {
+			return &l.People[i]
+		}
+	}
+	return nil
+}
+
+func (l *Waitlist) take(number int64) {
+	l.People = slices.DeleteFunc(l.People, func(p Waiter) bool { return p.Number == number })
+}
+
+// endOffer ends the entry whose offer ends.
+func (l *Waitlist) endOffer(id string, r *Record) {
+	if r.Mode == offer {
+		l.People = slices.DeleteFunc(l.People, func(p Waiter) bool { return p.offerID() == id })
+	}
+}
+
+// standsAs is the state that a conflict tells.
+func (r *Record) standsAs() string {
+	if r.Mode == offer && r.State == Held {
+		return "offered"
+	}
+	return string(r.State)
+}
+
+// Enter puts a person on the list of a cell, which may have Most people.
+type Enter struct {
+	Cell              string
+	Units, Most       int64
+	Told              bool
+	Buyer, Identities string
+}
+
+// buckets is how many fields the index has.
+const buckets = 2048
+
+// Run is one entry for each person.
+func (o Enter) Run(s *Shard) Reply {
+	if !s.Exists {
+		return Reply{"no_sale"}
+	}
+	l := &s.Waitlist
+	numbers := l.of(o.Buyer, o.Identities)
+	switch {
+	case len(numbers) > 1:
+		return Reply{"two"}
+	case len(numbers) == 1:
+		return l.find(numbers[0]).told(s, 0)
+	}
+	c, ok := s.Cell(o.Cell)
+	if !o.Told {
+		if closed := (Reserve{}).window(s); closed != nil {
+			return closed
+		}
+	}
+	switch {
+	case !ok:
+		return Reply{"unknown"}
+	case o.Told:
+	case c.Available > 0 && !l.awaits(o.Cell):
+		return Reply{"available", c.Available}
+	case int64(len(l.People)) >= o.Most:
+		return Reply{"full"}
+	}
+	l.Kept, l.Last = true, l.Last+1
+	l.People = append(l.People, Waiter{Number: l.Last, Since: s.Now(), Units: o.Units, Cell: o.Cell, Buyer: o.Buyer, Identities: o.Identities})
+	s.write("entered", strconv.FormatInt(l.Last, 10), []Line{{o.Cell, o.Units}}, o.Buyer, o.Identities)
+	return l.find(l.Last).told(s, 1)
+}
+
+func (w *Waiter) told(s *Shard, isNew int64) Reply {
+	state := "waits"
+	if w.Offered {
+		state = "offered"
+	}
+	return Reply{"ok", w.Number, state, w.Cell, w.Units, w.Since - s.Lead, isNew}
+}
+
+// awaits reports whether people wait for a cell who have no offer.
+func (l *Waitlist) awaits(cell string) bool {
+	return slices.ContainsFunc(l.People, func(p Waiter) bool { return p.Cell == cell && !p.Offered })
+}
+
+// turn refuses units for which people wait, beyond those that the hold gives back in whose place it is.
+func (o Reserve) turn(s *Shard) Reply {
+	if o.Told {
+		return nil
+	}
+	for i, line := range o.Lines {
+		if s.Waitlist.awaits(line.Cell) && line.Units > units(o.back, line.Cell) {
+			return Reply{"not_your_turn", int64(i + 1)}
+		}
+	}
+	return nil
+}
+
+// Offer holds units for the person with a number; if it is told again, for the buyer's entry.
+type Offer struct {
+	Number int64
+	Of     Reserve // its id and mode follow
+}
+
+// Run is a hold of which the shop does not know.
+func (o Offer) Run(s *Shard) Reply {
+	number, l := o.Number, &s.Waitlist
+	if o.Of.Told {
+		number = 0
+		if known := l.of(o.Of.Buyer, ""); len(known) > 0 {
+			number = known[0]
+		}
+	}
+	p := l.find(number)
+	if p == nil || p.Buyer != o.Of.Buyer {
+		return Reply{"gone"}
+	}
+	id := p.offerID()
+	if r := s.Records[id]; r != nil && r.State == Held {
+		return Reply{"ok", "held", r.Deadline - s.Lead, r.Exp, s.Epoch, r.Created}
+	} else if r != nil || p.Offered {
+		return Reply{"gone"}
+	}
+	if refusal := o.refusal(s); refusal != nil {
+		return refusal
+	}
+	p.Offered, p.Units = true, o.Of.Lines[0].Units
+	r := &Record{
+		State: Held, Deadline: s.Now() + o.Of.HoldFor, Exp: s.ownTime() + o.Of.HoldFor, Created: s.ownTime(), Changed: s.Now(),
+		Mode: offer, Buyer: p.Buyer, Version: o.Of.Version, Lines: o.Of.Lines,
+	}
+	for _, limit := range o.Of.Limits {
+		r.Charges = append(r.Charges, limit.Charge)
+	}
+	s.Records[id] = r
+	s.record(Entry{Kind: "held", ID: id, Lines: r.Lines, Buyer: r.Buyer, Record: r.Text()})
+	return Reply{"ok", "held", r.Deadline - s.Lead, r.Exp, s.Epoch, r.Created}
+}
+
+func (o Offer) refusal(s *Shard) Reply {
+	if s.Time > o.Of.NotAfter {
+		return Reply{"late"}
+	}
+	if o.Of.Told {
+		return o.Of.stock(s)
+	}
+	if s.Version != o.Of.Version {
+		return Reply{"version", s.Version}
+	}
+	if closed := o.Of.window(s); closed != nil {
+		return closed
+	}
+	if s.Time+o.Of.HoldFor > s.Ends {
+		return Reply{"ended"}
+	}
+	for _, verdict := range []func(*Shard) Reply{o.Of.limits, o.Of.stock} {
+		if refusal := verdict(s); refusal != nil {
+			return refusal
+		}
+	}
+	return nil
+}
+
+// Accept is the order of a person who may have an offer.
+type Accept struct {
+	Identities string
+	New        Reserve
+}
+
+// Run ends the offer if the order names its item.
+func (o Accept) Run(s *Shard) Reply {
+	o.New.accepts = true
+	if s.Records[o.New.ID] != nil || !s.Exists {
+		return o.New.run(s)
+	}
+	after := s.Clone()
+	for _, number := range s.Waitlist.of(o.New.Buyer, o.Identities) {
+		p := s.Waitlist.find(number)
+		if r := s.Records[p.offerID()]; r != nil && r.State == Held && units(o.New.Lines, p.Cell) > 0 {
+			after.become(p.offerID(), Released, "accepted")
+			o.New.back = r.Lines
+			break
+		}
+	}
+	if refused := o.New.refusal(after); refused != nil {
+		switch refused[0] {
+		case "sold_out", "all_held": // as they are, with the offer
+			c, _ := s.Cell(o.New.Lines[refused[1].(int64)-1].Cell)
+			refused[2], refused[3], refused[4] = c.Available, c.Stock-c.Confirmed, int64(len(s.Journal))
+		}
+		return refused
+	}
+	*s = *after
+	return o.New.run(s)
+}
+
+// Withdraw takes a person off the list, by the number or, if that is 0, by the buyer.
+type Withdraw struct {
+	Number       int64
+	Buyer, Cause string
+}
+
+// Run ends an offer too.
+func (o Withdraw) Run(s *Shard) Reply {
+	l := &s.Waitlist
+	number := o.Number
+	if known := l.of(o.Buyer, ""); number == 0 && len(known) > 0 {
+		number = known[0]
+	}
+	p := l.find(number)
+	if p == nil || o.Buyer != "" && o.Buyer != p.Buyer {
+		return Reply{"not_found"}
+	}
+	if r := s.Records[p.offerID()]; p.Offered && r != nil && r.State == Held {
+		s.become(p.offerID(), Released, o.Cause)
+		return Reply{"ok"}
+	}
+	left := *p
+	l.take(number)
+	s.write("left", strconv.FormatInt(left.Number, 10), []Line{{left.Cell, left.Units}}, left.Buyer, o.Cause)
+	return Reply{"ok"}
+}
+
+// far is added to the exp of an offer in a pause.
+const far = 1_000_000_000_000
+
+// changeOffers does to open offers what a new status does.
+func (s *Shard) changeOffers(before, cause string) {
+	l := &s.Waitlist
+	if !l.Kept {
+		return
+	}
+	paused := l.PausedAt
+	l.PausedAt = 0
+	if s.Status == "paused" {
+		l.PausedAt = s.Now()
+	}
+	var ids []string
+	for id, r := range s.Records {
+		if r.State == Held && r.Mode == offer {
+			ids = append(ids, id)
+		}
+	}
+	slices.SortFunc(ids, func(a, b string) int {
+		return cmp.Or(cmp.Compare(s.Records[a].Deadline, s.Records[b].Deadline), cmp.Compare(a, b))
+	})
+	for _, id := range ids {
+		switch r := s.Records[id]; {
+		case s.Status == "closed":
+			s.become(id, Released, "closed")
+		case s.Status == "paused":
+			s.putOff(id, max(r.Deadline, s.Ends+s.Lead), r.Exp+far, cause)
+		case before == "paused" && r.Exp > s.Time+far/2:
+			exp := min(r.Exp-far+max(s.Now()-paused, 0), max(s.Ends, s.Time))
+			s.putOff(id, exp+s.Lead, exp, cause)
+		}
+	}
+}
+
+// Fields are what is kept of the list, as a hash has it.
+func (l *Waitlist) Fields() map[string]string {
+	f := map[string]string{}
+	if !l.Kept {
+		return f
+	}
+	for name, n := range map[string]int64{"last": l.Last, "live": int64(len(l.People))} {
+		f[name] = strconv.FormatInt(n, 10)
+	}
+	counts := map[string][2]int64{}
+	for i := range l.People {
+		p := &l.People[i]
+		state, n := "w", counts[p.Cell]
+		if p.Offered {
+			state = "o"
+			n[1]++
+		} else {
+			n[0]++
+		}
+		counts[p.Cell] = n
+		f[fmt.Sprintf("e|%d", (p.Number-1)/32)] += fmt.Sprintf("\n%d %s %s %d %d %s%s", p.Number, state, p.Cell, p.Units, p.Since, p.Buyer, p.Identities)
+		for _, hash := range hashes(p.Buyer, p.Identities) {
+			f[bucketOf(hash)] += fmt.Sprintf("\n%s %d", hash, p.Number)
+		}
+	}
+	for cell, n := range counts {
+		f["c|"+cell] = fmt.Sprintf("%d %d", n[0], n[1])
+	}
+	return f
+}
+
+// bucketOf is the field of the index that has a hash.
+func bucketOf(hash string) string {
+	sum := sha1.Sum([]byte(hash))
+	n, err := strconv.ParseInt(hex.EncodeToString(sum[:3]), 16, 64)
+	if err != nil {
+		panic(err)
+	}
+	return fmt.Sprintf("i|%d", n%buckets)
+}
+
+// checkPeople says what is wrong with the waiting list: a person who is on it twice, or an offer that is not held.
+func (s *Shard) checkPeople() error {
+	known := map[string]int64{}
+	for i := range s.Waitlist.People {
+		p := &s.Waitlist.People[i]
+		for _, hash := range hashes(p.Buyer, p.Identities) {
+			if other, twice := known[hash]; twice && other != p.Number {
+				return fmt.Errorf("%s is of the entries %d and %d", hash, other, p.Number)
+			}
+			known[hash] = p.Number
+		}
+		r := s.Records[p.offerID()]
+		held := r != nil && r.State == Held
+		if held != p.Offered || held && (len(r.Lines) != 1 || r.Lines[0] != (Line{p.Cell, p.Units})) {
+			return fmt.Errorf("the entry is %+v, and its offer %+v", *p, r)
+		}
+	}
+	return nil
+}
