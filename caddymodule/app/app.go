@@ -58,6 +58,9 @@ type App struct {
 	// MirrorRaw is the module stockgate.mirror: a Redis of the shop's own in which numbers of the
 	// sales are kept current. Default: none.
 	MirrorRaw json.RawMessage `json:"mirror,omitempty"`
+	// NotifyRaw is the module stockgate.notify: the receiver that tells operators what happens in a
+	// sale. Default: none.
+	NotifyRaw json.RawMessage `json:"notify,omitempty"`
 
 	journals      journalService
 	lists         accesslist.Lists
@@ -72,6 +75,7 @@ type App struct {
 	poolKey       string                              // of the pooled edge runtime
 	runtime       atomic.Pointer[edgeruntime.Runtime] // nil before Start
 	parts         parts
+	notifier      Notifier // nil: none
 	fast          listeners
 	bypasses      *bypasses
 	bypassKeeper  *bypassKeeper
@@ -116,6 +120,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 		a.rates = &rates
 	}
 	if err := a.journals.provision(a, ctx); err != nil {
+		return err
+	}
+	if err := a.provisionNotify(ctx); err != nil {
 		return err
 	}
 	rules, err := a.IdentityRules()

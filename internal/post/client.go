@@ -33,30 +33,30 @@ func NewClient() *http.Client {
 	}
 }
 
-// Answer is a receiver's answer to a message.
-type Answer struct {
+// Receipt is a receiver's answer to a message.
+type Receipt struct {
 	Status int // 0: none
 	Err    error
 	After  time.Duration // its Retry-After; 0: none
 }
 
 // Do sends a request once.
-func Do(c *http.Client, request *http.Request) Answer {
+func Do(c *http.Client, request *http.Request) Receipt {
 	response, err := c.Do(request)
 	if err != nil {
-		return Answer{Err: withoutURL(err)}
+		return Receipt{Err: withoutURL(err)}
 	}
 	defer response.Body.Close()
 	// read to reuse the connection; the content does not matter
 	_, _ = io.Copy(io.Discard, io.LimitReader(response.Body, maxAnswer))
-	return Answer{Status: response.StatusCode, After: RetryAfter(response.Header.Get("Retry-After"))}
+	return Receipt{Status: response.StatusCode, After: RetryAfter(response.Header.Get("Retry-After"))}
 }
 
 // Accepted reports whether the receiver has it.
-func (a Answer) Accepted() bool { return a.Status >= 200 && a.Status < 300 }
+func (a Receipt) Accepted() bool { return a.Status >= 200 && a.Status < 300 }
 
 // Refused reports whether the receiver refused it, so that an early retry is of no use.
-func (a Answer) Refused() bool {
+func (a Receipt) Refused() bool {
 	switch a.Status {
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
@@ -65,7 +65,7 @@ func (a Answer) Refused() bool {
 }
 
 // Class is the answer as a metric label: 2xx, 3xx, 4xx, 5xx or none.
-func (a Answer) Class() string {
+func (a Receipt) Class() string {
 	if a.Status == 0 {
 		return "none"
 	}

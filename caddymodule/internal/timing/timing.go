@@ -25,6 +25,9 @@ var (
 	// Overview is the age at which the overview of a quickly read sale is read again, and the pause
 	// before a failed read is retried.
 	Overview = usually(time.Second)
+	// NoticeGroup is how long a notice for operators waits for others, and NoticeCalm how long something must be gone
+	// before they hear that it is over.
+	NoticeGroup, NoticeCalm = usually(3 * time.Second), usually(5 * time.Second)
 	// ListFile is how often the file of a list is checked for changes.
 	ListFile = usually(2 * time.Second)
 )

@@ -61,6 +61,7 @@ func (d *doctor) all() {
 		d.silentEdges()
 		d.ledger()
 		d.outbox()
+		d.notices()
 		d.sales()
 	}
 	d.gates()

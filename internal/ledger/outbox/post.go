@@ -12,7 +12,7 @@ import (
 )
 
 // fault says what is wrong with an answer, for the log.
-func fault(a post.Answer) error {
+func fault(a post.Receipt) error {
 	switch {
 	case a.Accepted():
 		return nil
@@ -27,12 +27,12 @@ func fault(a post.Answer) error {
 }
 
 // post sends a batch once.
-func (o *Outbox) post(ctx context.Context, b *batch) post.Answer {
+func (o *Outbox) post(ctx context.Context, b *batch) post.Receipt {
 	ctx, cancel := context.WithTimeout(ctx, o.options.Timeout)
 	defer cancel()
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, o.options.URL, bytes.NewReader(b.body))
 	if err != nil {
-		return post.Answer{Err: errors.New("its URL cannot be used")}
+		return post.Receipt{Err: errors.New("its URL cannot be used")}
 	}
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("User-Agent", "stockgate")

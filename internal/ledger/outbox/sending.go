@@ -224,10 +224,10 @@ func (s *sending) send(ctx context.Context) (*batch, error) {
 
 // deliver posts the batch, and keeps the right to send meanwhile. False: another edge
 // has the right now, or may have it.
-func (s *sending) deliver(ctx context.Context) (post.Answer, bool) {
+func (s *sending) deliver(ctx context.Context) (post.Receipt, bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	done := make(chan post.Answer, 1)
+	done := make(chan post.Receipt, 1)
 	b := s.batch
 	go func() { done <- s.post(ctx, b) }()
 	renew := time.NewTicker(lease / 4)
@@ -249,7 +249,7 @@ func (s *sending) deliver(ctx context.Context) (post.Answer, bool) {
 }
 
 // refuse records that the receiver has not accepted the batch, and when to retry.
-func (s *sending) refuse(a post.Answer) error {
+func (s *sending) refuse(a post.Receipt) error {
 	again := s.options.Again
 	least, most := again.Soon, again.SoonMost
 	if a.Refused() {
