@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 	"time"
@@ -20,6 +21,8 @@ const (
 	MaxWaiting = 200
 	// keep is how long Redis keeps everything without a change.
 	keep = 90 * 24 * time.Hour
+	// never is longer than any notice waits.
+	never = math.MaxInt64 * time.Nanosecond
 	// maxAge is after how long a notice is news no more: it is counted, and not sent.
 	maxAge = 24 * time.Hour
 	// A message has up to maxNotices, and maxBytes of them: some chats take messages of 2,000 characters only.
@@ -137,7 +140,7 @@ func (n *Notices) Refused(ctx context.Context, m *Digest) error {
 
 // Waiting returns what waits, and changes nothing.
 func (n *Notices) Waiting(ctx context.Context) (Backlog, error) {
-	raw, err := n.call(ctx, "take", keep.Milliseconds(), MaxWaiting+1, 0, 0)
+	raw, err := n.call(ctx, "take", never.Milliseconds(), MaxWaiting+1, 0, 0)
 	if err != nil || len(raw) < 2 {
 		return Backlog{}, err
 	}
