@@ -82,6 +82,12 @@ var directions = []direction{
 		forbidden: []string{"./internal/ledger/movein", "./internal/ledger/mirror", "./caddymodule/movein", "./caddymodule/mirror"},
 		why:       "a build may leave moving in and the mirror out: only the root brings them",
 	},
+	{
+		pkg:       "./...",
+		except:    []string{".", "./cmd/...", "./internal/notify", "./caddymodule/notify"},
+		forbidden: []string{"./internal/notify", "./caddymodule/notify"},
+		why:       "a build may leave notify out: only the root brings it",
+	},
 }
 
 // TestImportsPointOneWay fails with the chain of imports that breaks a rule.
@@ -107,6 +113,7 @@ var arrows = map[string][]string{
 	"internal/ipaddr":         nil,
 	"internal/jwks":           nil,
 	"internal/mac":            nil,
+	"internal/post":           nil,
 	"filters/challenge":       {"internal/ipaddr", "internal/mac"},
 	"filters/bearer":          {"internal/jwks"},
 	"internal/jsonpath":       nil,
@@ -130,6 +137,8 @@ var arrows = map[string][]string{
 	"internal/store/journal":  {"internal/store/record", "internal/store/shard", "lua"},
 	"internal/store/lists":    {"internal/loop", "internal/store/identity", "internal/store/shard", "lua"},
 	"internal/store/lease":    {"internal/store/shard", "lua"},
+	"internal/store/notices":  {"internal/store/shard", "lua"},
+	"internal/notify":         {"internal/loop", "internal/post", "internal/store/notices"},
 	"internal/store/rates":    {"internal/store/combine", "internal/store/identity", "internal/store/shard", "lua"},
 	"internal/store/reservation": {
 		"internal/sale", "internal/store/combine", "internal/store/identity", "internal/store/journal", "internal/store/record", "internal/store/shard",
@@ -163,7 +172,7 @@ var arrows = map[string][]string{
 		"internal/ledger", "internal/ledger/movein", "internal/loop", "internal/sale", "internal/store/journal", "internal/store/record",
 		"internal/store/reservation", "internal/store/shard",
 	},
-	"internal/ledger/outbox": {"internal/ledger", "internal/loop", "internal/store/journal", "internal/store/shard"},
+	"internal/ledger/outbox": {"internal/ledger", "internal/loop", "internal/post", "internal/store/journal", "internal/store/shard"},
 	"internal/ledger/recovery": {
 		"internal/ledger", "internal/sale", "internal/store/journal", "internal/store/record", "internal/store/reservation", "internal/store/shard",
 		"internal/store/waitlist", "lua",
@@ -220,6 +229,11 @@ var arrows = map[string][]string{
 	"caddymodule/ledgers/sqlite":      {"caddymodule/app", "internal/ledger", "internal/ledger/sqlite"},
 	"caddymodule/internal/shopdb":     {"caddymodule/app"},
 	"caddymodule/mirror":              {"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "internal/ledger/mirror"},
+	"caddymodule/notify": {
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter",
+		"caddymodule/internal/timing", "caddymodule/operate/adminapi", "caddymodule/overviewcache", "internal/edge", "internal/loop", "internal/notify", "internal/post", "internal/sale", "internal/store/lease",
+		"internal/store/notices", "internal/store/shard",
+	},
 	"caddymodule/movein":              {"caddymodule/app", "internal/ledger/movein", "internal/sale"},
 	"caddymodule/internal/shopurl":    nil,
 	"caddymodule/gate/option/inquiry": {"caddymodule/internal/directive", "caddymodule/internal/shopurl", "filters/outcome", "filters/route", "internal/jsonpath"},
@@ -303,7 +317,7 @@ var arrows = map[string][]string{
 		"internal/sale", "internal/stampede", "internal/store/backup", "internal/store/record", "internal/store/reservation", "internal/store/shard", "lua",
 	},
 
-	"": {"caddymodule/command", "caddymodule/ledgers/mysql", "caddymodule/ledgers/postgres", "caddymodule/ledgers/sqlite", "caddymodule/mirror", "caddymodule/movein"},
+	"": {"caddymodule/command", "caddymodule/ledgers/mysql", "caddymodule/ledgers/postgres", "caddymodule/ledgers/sqlite", "caddymodule/mirror", "caddymodule/movein", "caddymodule/notify"},
 }
 
 // inMap reports whether a package is one of those that arrows names.
@@ -353,7 +367,7 @@ func TestArrows(t *testing.T) {
 // what a build may leave out. No other package imports them, so nothing else would miss them.
 func TestTheRootBringsAll(t *testing.T) {
 	graph := importGraph(t)
-	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/operate/demo", "./caddymodule/fast", "./caddymodule/operate/operator", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/mysql", "./caddymodule/ledgers/postgres", "./caddymodule/mirror", "./caddymodule/movein"} {
+	for _, pkg := range []string{"./caddymodule", "./caddymodule/command", "./caddymodule/operate/demo", "./caddymodule/fast", "./caddymodule/operate/operator", "./caddymodule/ledgers/sqlite", "./caddymodule/ledgers/mysql", "./caddymodule/ledgers/postgres", "./caddymodule/mirror", "./caddymodule/movein", "./caddymodule/notify"} {
 		if shortest(graph, own, []string{pkg}) == nil {
 			t.Errorf("importing the root does not bring %s", pkg)
 		}

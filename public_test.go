@@ -18,7 +18,7 @@ var rooms = []string{"bench", "caddymodule", "cmd", "docs", "e2e", "examples", "
 
 // public are the packages that users import, and what Stockgate promises of Go: token is for shops, the
 // others are for builds of Caddy (docs/install.md).
-var public = []string{".", "caddymodule", "caddymodule/command", "caddymodule/ledgers/mysql", "caddymodule/ledgers/postgres", "caddymodule/ledgers/sqlite", "caddymodule/mirror", "caddymodule/movein", "token"}
+var public = []string{".", "caddymodule", "caddymodule/command", "caddymodule/ledgers/mysql", "caddymodule/ledgers/postgres", "caddymodule/ledgers/sqlite", "caddymodule/mirror", "caddymodule/movein", "caddymodule/notify", "token"}
 
 // mostPublicNames bounds the exported names of the public packages.
 const mostPublicNames = 120

@@ -19,4 +19,5 @@ import (
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/sqlite"
 	_ "github.com/stockgate/stockgate/caddymodule/mirror"
 	_ "github.com/stockgate/stockgate/caddymodule/movein"
+	_ "github.com/stockgate/stockgate/caddymodule/notify"
 )

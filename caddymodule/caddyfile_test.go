@@ -20,6 +20,7 @@ import (
 	_ "github.com/stockgate/stockgate/caddymodule/ledgers/sqlite"
 	_ "github.com/stockgate/stockgate/caddymodule/mirror"
 	_ "github.com/stockgate/stockgate/caddymodule/movein"
+	_ "github.com/stockgate/stockgate/caddymodule/notify"
 )
 
 var update = flag.Bool("update", false, "write what the Caddyfiles in testdata/adapt are adapted to")

@@ -173,7 +173,7 @@ func constants(t *testing.T) map[string]bool {
 // The scripts for both kinds of server are the same but for the line that tells
 // Redis which may run when its memory is full.
 func TestScriptsDifferInTheirFirstLine(t *testing.T) {
-	first := map[string]string{"settle": "#!lua flags=allow-oom", "trim": "#!lua flags=allow-oom", "fence": "#!lua flags=allow-oom"}
+	first := map[string]string{"settle": "#!lua flags=allow-oom", "trim": "#!lua flags=allow-oom", "fence": "#!lua flags=allow-oom", "notice": "#!lua flags=allow-oom"}
 	embedded := lua.Embedded().All()
 	for i, script := range lua.Redis().All() {
 		told, rest, _ := strings.Cut(script.Source, "\n")

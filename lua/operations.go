@@ -61,17 +61,18 @@ const (
 	renew
 	restore
 	fence
+	notice
 	kinds
 )
 
 // String is the name of the script, as operators know it.
 func (k Kind) String() string {
-	return [...]string{"claim", "manage", "settle", "list", "enroll", "rekey", "rate", "lease", "answer", "counts", "trim", "renew", "restore", "fence"}[k]
+	return [...]string{"claim", "manage", "settle", "list", "enroll", "rekey", "rate", "lease", "answer", "counts", "trim", "renew", "restore", "fence", "notice"}[k]
 }
 
 // oom reports whether a full Redis starts the script. Those give memory or stock back, or add little to
 // what is there.
-func (k Kind) oom() bool { return k == settle || k == trim || k == fence }
+func (k Kind) oom() bool { return k == settle || k == trim || k == fence || k == notice }
 
 // operations is the table, in the order of the declarations, which is that in the scripts.
 var operations []*Operation
@@ -222,4 +223,6 @@ var (
 	Restore = operation(Operation{Name: "restore", Script: restore})
 	// Fence keeps an edge's lease, and makes a server that lacks movements get them again.
 	Fence = operation(Operation{Name: "fence", Script: fence})
+	// Notice notes what operators are told, and what waits to be sent to them.
+	Notice = operation(Operation{Name: "notice", Script: notice})
 )

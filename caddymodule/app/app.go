@@ -62,6 +62,9 @@ type App struct {
 	// MirrorRaw is the module stockgate.mirror: a Redis of the shop's own in which numbers of the
 	// sales are kept current. Default: none.
 	MirrorRaw json.RawMessage `json:"mirror,omitempty"`
+	// NotifyRaw is the module stockgate.notify: the receiver that tells operators what happens in a
+	// sale. Default: none.
+	NotifyRaw json.RawMessage `json:"notify,omitempty"`
 
 	journals      journalService
 	lists         accesslist.Lists
@@ -76,6 +79,7 @@ type App struct {
 	poolKey       string                              // of the pooled edge runtime
 	runtime       atomic.Pointer[edgeruntime.Runtime] // nil before Start
 	parts         parts
+	notifier      Notifier // nil: none
 	fast          listeners
 	bypasses      *bypasses
 	bypassKeeper  *bypassKeeper
@@ -123,6 +127,9 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	if err := a.Messages.Check(); err != nil {
+		return err
+	}
+	if err := a.provisionNotify(ctx); err != nil {
 		return err
 	}
 	rules, err := a.IdentityRules()

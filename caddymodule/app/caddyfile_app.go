@@ -70,10 +70,18 @@ import (
 //			set   <key> available|taken|confirmed|stock
 //			hset  <key> <field> available|taken|confirmed|stock
 //		}
+//		notify <url> {
+//			form    slack|webhook
+//			secret  <secret>
+//			page    <url>
+//			timeout <duration>
+//			only    <kind...>
+//			except  <kind...>
+//		}
 //	}
 //
 // The addresses of redis and rate_redis are in their line or in their block. Of several
-// keys the first signs and all verify; all secrets of the outbox sign. list may be given
+// keys the first signs and all verify; all secrets of outbox and notify sign. list may be given
 // more than once, each name once.
 func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	d.Next() // the option's name
@@ -92,6 +100,7 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"outbox":     {Usage: "outbox <url> { … }", Read: a.readOutbox},
 		"mirror":     {Usage: "mirror <url> { … }", Read: a.readMirror},
 		"messages":   {Usage: directive.MessagesUsage, Read: directive.ReadMessages(&a.Messages)},
+		"notify":     {Usage: "notify <url> { … }", Read: a.readNotify},
 		"identities": {Usage: "identities { … }", Read: a.readIdentities},
 		"list":       {Usage: "list <name> file <path>|redis", Read: a.readList, List: true},
 	})

@@ -21,9 +21,10 @@ const (
 	partView    = "view"    // an open sale is not followed: Redis is asked about each attempt
 	partBacklog = "backlog" // outcomes that Redis does not know yet
 	partRates   = "rates"   // the Redis of shared rates does not answer
+	partNotify  = "notify"  // operators are not told
 )
 
-var degradable = []string{partSale, partLedger, partOutbox, partView, partBacklog, partRates}
+var degradable = []string{partSale, partLedger, partOutbox, partView, partBacklog, partRates, partNotify}
 
 // Health reports, from memory, whether the edge sells and what it works without.
 func (a *App) Health() adminapi.Health {
@@ -111,6 +112,7 @@ var sentences = map[string]string{
 	partOutbox:  "the outbox's receiver is behind with %s",
 	partView:    "%s is not followed: redis is asked about each attempt",
 	partBacklog: "redis does not know %s outcomes yet: they are told again and again",
+	partNotify:  "operators are not told what happens: %s",
 	partRates:   "gates with a shared rate answer 503, because of rate_redis: %s",
 }
 
@@ -131,6 +133,11 @@ func (a *App) missing() map[string][]string {
 	if a.rates != nil {
 		if err := d.CountsRates(); err != nil {
 			all[partRates] = []string{err.Error()}
+		}
+	}
+	if a.notifier != nil {
+		if why := a.notifier.Trouble(); why != "" {
+			all[partNotify] = []string{why}
 		}
 	}
 	if n := d.Backlog(); n > 0 {

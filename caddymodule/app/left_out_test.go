@@ -20,6 +20,8 @@ func TestWithoutTheModules(t *testing.T) {
 	}{
 		"moving in":           {moveIn, []string{"built without moving in", "caddymodule/movein", "`stock`"}},
 		"mirror":              {mirror, []string{"built without it", "caddymodule/mirror", "leave mirror out"}},
+		"notify":              {new(App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("stockgate {\n\tnotify https://a.example\n}")), []string{"built without it", "caddymodule/notify", "leave notify out", "Testfile:2"}},
+		"notify in JSON":      {(&App{NotifyRaw: []byte("{}")}).provisionNotify(caddy.Context{}), []string{"built without it", "caddymodule/notify"}},
 		"mirror in Caddyfile": {new(App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("stockgate {\n\tmirror redis://a.example {\n\t}\n}")), []string{"built without it", "caddymodule/mirror", "Testfile:2"}},
 	} {
 		for _, want := range c.says {

@@ -67,7 +67,7 @@ func newOverviewCollector() *overviewCollector {
 		silent: prometheus.NewDesc("stockgate_silent_edges",
 			"Edges that were not stopped and are not heard any more, in sales that are not over; the doctor names them.", nil, nil),
 		degraded: prometheus.NewDesc("stockgate_degraded",
-			"Whether this edge works without a part of it: 1 or 0, by part: sale (redis has lost one), ledger or outbox (behind), view (redis is asked about each attempt) or backlog.",
+			"Whether this edge works without a part of it: 1 or 0, by part: sale (redis has lost one), ledger or outbox (behind), view (redis is asked about each attempt), backlog, rates or notify.",
 			[]string{"part"}, nil),
 	}
 }

@@ -71,6 +71,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				healthCommand(),
 				keyCommand(),
 				edgeCommand(),
+				notifyCommand(),
 				doctorCommand(),
 				reportCommand(),
 				rehearseCommand(),

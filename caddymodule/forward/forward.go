@@ -16,6 +16,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
 	"github.com/stockgate/stockgate/caddymodule/internal/span"
 	"github.com/stockgate/stockgate/filters/outcome"
@@ -130,6 +131,7 @@ func (f *Forwarding) Forward(w http.ResponseWriter, r *http.Request, next caddyh
 	}()
 	err = next.ServeHTTP(a, f.request(r, httptrace.WithClientTrace(ctx, &f.trace)))
 	returned = true
+	f.countAnswer(a)
 	cause := "no_answer"
 	switch {
 	case err == nil:
@@ -159,6 +161,18 @@ func (f *Forwarding) Forward(w http.ResponseWriter, r *http.Request, next caddyh
 	}
 	reply.DropPayload(r)
 	return err
+}
+
+// countAnswer counts what the shop has said, if it was asked.
+func (f *Forwarding) countAnswer(a *heldAnswer) {
+	if f.PutOff != nil { // it has asked for later, as agreed
+		return
+	}
+	status, proxied := f.proxyStatus()
+	if !proxied {
+		status = a.status
+	}
+	meter.CountShopAnswer(f.Hold.Sale, status)
 }
 
 // answerWithStatus writes the shop's own status if the handlers behind the gate received

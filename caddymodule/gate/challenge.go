@@ -8,6 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/gate/option/pow"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/filters/challenge"
 	"github.com/stockgate/stockgate/internal/sale"
 )
@@ -21,6 +22,7 @@ func (j *Judge) challenged(r *http.Request, p *purchase) (no *sale.Refusal, ends
 	if bits == 0 {
 		return nil, false
 	}
+	meter.CountChallenge(j.challenge.Gate)
 	var room [pow.MaxTask]byte
 	return &sale.Refusal{Reason: sale.Challenge, Challenge: string(challenge.AppendTask(room[:0], now, &keys[0], scope, bits))}, false
 }
@@ -75,6 +77,7 @@ func (j *Judge) settleChallenge(s *Foresight, no *sale.Refusal) *sale.Refusal {
 	a := &s.asked
 	if no.Reason == sale.Challenge {
 		j.challenge.Count(s.now)
+		meter.CountChallenge(j.challenge.Gate)
 		return no
 	}
 	keys := j.app.ChallengeKeys()
@@ -82,6 +85,7 @@ func (j *Judge) settleChallenge(s *Foresight, no *sale.Refusal) *sale.Refusal {
 	if late == nil {
 		return no
 	}
+	meter.CountChallenge(j.challenge.Gate)
 	s.purchase.listing, s.over, s.wait = nil, nil, 0 // neither the sale nor a rate refuses it
 	return late
 }

@@ -39,11 +39,14 @@ type meters struct {
 	CutReaders  prometheus.Counter
 	Unclear     *prometheus.CounterVec
 	bypassed    *prometheus.CounterVec
+	challenges  *prometheus.CounterVec
 	lookup      lookupMetrics
 	ledger      ledgerMetrics
 	outbox      outboxMetrics
 	webhooks    webhookMetrics
 	mirror      mirrorMetrics
+	notify      notifyMetrics
+	shop        shopAnswers
 
 	shadow        *prometheus.CounterVec
 	shadowSkipped *prometheus.CounterVec
@@ -133,13 +136,19 @@ func newMeters() *meters {
 			Name: "stockgate_bypassed_total",
 			Help: "Orders that passed in a bypass of their gate without a reservation, by gate and the shop's answer: 2xx, or other.",
 		}, []string{"gate", "answer"}),
+		challenges: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "stockgate_challenges_total",
+			Help: "Attempts that a gate has asked for a solution of its challenge.",
+		}, []string{"gate"}),
 		lookup: newLookupMetrics(),
 		ledger: newLedgerMetrics(),
 		outbox: newOutboxMetrics(),
 
 		webhooks: newWebhookMetrics(),
 		mirror:   newMirrorMetrics(),
+		notify:   newNotifyMetrics(),
 	}
+	m.shop.open()
 	m.won, m.lost = m.answered.WithLabelValues("won"), m.answered.WithLabelValues("lost")
 	m.fromMemory, m.fromRedis = m.nothingLeft.WithLabelValues("memory"), m.nothingLeft.WithLabelValues("redis")
 	for _, answer := range []string{"refused", "passed"} {
@@ -164,9 +173,9 @@ func newMeters() *meters {
 // It may be called for any number of registries, and again for the same one.
 func Register(registry *prometheus.Registry, more ...prometheus.Collector) error {
 	m := All()
-	all := []prometheus.Collector{m.attempts, m.reserve, m.answered, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.Unclear, m.bypassed, m.API, m.shadow, m.shadowSkipped, m.lookup.total, m.lookup.seconds, m.lookup.asks, m.webhooks.total}
+	all := []prometheus.Collector{m.attempts, m.reserve, m.answered, m.redisErrors, m.probes, m.unbacked, m.dropped, m.fenced, m.fenceLost, m.nothingLeft, m.Fast, m.Around, m.CutReaders, m.Unclear, m.bypassed, m.API, m.shadow, m.shadowSkipped, m.lookup.total, m.lookup.seconds, m.lookup.asks, m.webhooks.total, m.shop.vec, m.challenges}
 	all = append(append(all, more...), m.ledger.collectors()...)
-	all = append(all, m.mirror.collectors()...)
+	all = append(append(all, m.mirror.collectors()...), m.notify.collectors()...)
 	for _, c := range append(all, m.outbox.collectors()...) {
 		err := registry.Register(c)
 		// ours, from before: fine; another module's collector under our name is an error

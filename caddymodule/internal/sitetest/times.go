@@ -15,6 +15,8 @@ func Quick() {
 	timing.CheckRedis.Set(100 * time.Millisecond)
 	timing.Overview.Set(100 * time.Millisecond)
 	timing.ListFile.Set(20 * time.Millisecond)
+	timing.NoticeGroup.Set(100 * time.Millisecond)
+	timing.NoticeCalm.Set(500 * time.Millisecond)
 	// and these do not end while a test runs, unless it sets them
 	timing.Turn.Set(10 * time.Minute)
 	timing.SessionWait.Set(10 * time.Minute)

@@ -27,6 +27,9 @@ var (
 	Overview = usually(time.Second)
 	// Counts is how often an edge writes what it has counted.
 	Counts = usually(5 * time.Second)
+	// NoticeGroup is how long a notice for operators waits for others, and NoticeCalm how long something must be gone
+	// before they hear that it is over.
+	NoticeGroup, NoticeCalm = usually(3 * time.Second), usually(5 * time.Second)
 	// ListFile is how often the file of a list is checked for changes.
 	ListFile = usually(2 * time.Second)
 )

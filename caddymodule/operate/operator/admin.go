@@ -77,6 +77,7 @@ const (
 // DELETE | `/stockgate/gates/{name}/bypass` | ends that: the same; 404 where it is not on
 // POST, DELETE | `/stockgate/bypass` | the same of the only gate
 // GET | `/stockgate/bypasses` | the bypasses of all edges that Redis knows, and of this one
+// POST | `/stockgate/notify/test` | sends a test message to the receiver of `notify`: `{"form","answer","took_ms"}`; 409 with its answer where it does not take it
 // POST | `/stockgate/store/backup` | a copy of all that `store` has, as it is at one moment: a file of Redis, with `{"at","bytes","sales","named","server"}` in the header `Stockgate-Backup`
 // POST | `/stockgate/move` | moves all stock to `{"store"}`, a directory of this machine, or to `{"redis":["host:port"],"sentinel","cluster","username","password","tls"}`: `{"where","sales","keys","before"}`. The same again goes on
 // POST | `/stockgate/move/undo` | ends a move that has not finished: the stock stays, and sells
@@ -160,6 +161,7 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"DELETE /stockgate/gates/{name}/bypass", (*operator).endBypass},
 		{"DELETE /stockgate/bypass", (*operator).endBypass},
 		{"GET /stockgate/bypasses", (*operator).listBypasses},
+		{"POST /stockgate/notify/test", (*operator).testNotify},
 	}
 	out := make([]caddy.AdminRoute, len(routes))
 	for i, route := range routes {

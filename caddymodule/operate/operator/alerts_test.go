@@ -205,6 +205,15 @@ func TestEveryAlertFires(t *testing.T) {
 			func() { meter.JournalService{}.NoJournal("double11") }},
 		{"StockgateOutboxBehind", func() { meter.JournalService{}.OutboxLag("double11", 5, 2*time.Minute) }, `stockgate_outbox_lag_seconds{sale="double11"} 120`,
 			func() { meter.JournalService{}.NoOutbox("double11") }},
+		{"StockgateShopFails", func() {
+			for range 20 {
+				meter.CountShopAnswer("double11", 201)
+				meter.CountShopAnswer("double11", 500)
+				meter.CountShopAnswer("double11", 0)
+			}
+		}, `stockgate_shop_answers_total{answer="none",sale="double11"} 20`, nil},
+		{"StockgateNotifyFails", func() { meter.NoticeEvents{}.NoticesWait(3, 5*time.Minute) }, `stockgate_notices_oldest_seconds 300`,
+			func() { meter.NoticeEvents{}.NoticesWait(0, 0) }},
 		{"StockgateBacklog", func() { meter.EdgeEvents{}.BacklogDropped() }, `stockgate_backlog_dropped_total [1-9]`, nil},
 		{"StockgateSaleLost", func() {
 			keys, err := client.Keys(ctx, key("*")).Result()
@@ -287,11 +296,22 @@ func firingOfSeveral(healthy metrics) (tests []any, made []string) {
 	} {
 		tests, made = append(tests, firing(c.alert, all, c.after)), append(made, c.alert)
 	}
+	answered := func(answers map[string]float64) map[string]float64 {
+		all := map[string]float64{"up": 1, `stockgate_oldest_in_doubt_seconds{sale="double11"}`: 900}
+		for answer, n := range answers {
+			series := `stockgate_shop_answers_total{answer="` + answer + `",sale="double11"}`
+			all[series], healthy.counters[series] = n, true
+		}
+		return all
+	}
+	asked := edge("a", answered(map[string]float64{"none": 0, "2xx": 0}))
+	asked.values[`stockgate_oldest_in_doubt_seconds{job="stockgate",instance="a",sale="double11"}`] = 0
 	gone := metrics{values: map[string]float64{}, counters: healthy.counters}
 	closed := edge("a", map[string]float64{`stockgate_sale_open{sale="double11"}`: 0})
 	for name, c := range map[string]struct{ before, after metrics }{
 		"all edges are away: one alert": {all, edge("a", down, "stockgate_").and(edge("b", down, "stockgate_"))},
 		"the series of all edges end":   {all, gone},
+		"the shop fails, and doubts":    {asked, edge("a", answered(map[string]float64{"none": 30, "2xx": 30}))},
 		"an edge is down, and silent":   {all, edge("a", down, "stockgate_").and(edge("b", map[string]float64{"up": 1, "stockgate_silent_edges": 1}))},
 		"a full store ends its server":  {edge("a", up), edge("a", map[string]float64{"stockgate_ready": 0, "stockgate_store_up": 0, "stockgate_store_disk_free_bytes": 0, "stockgate_store_disk_lasts_seconds": 0})},
 	} {

@@ -62,6 +62,7 @@ func (d *doctor) all() {
 		d.counted()
 		d.ledger()
 		d.outbox()
+		d.notices()
 		d.sales()
 	}
 	d.gates()

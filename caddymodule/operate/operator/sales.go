@@ -247,6 +247,7 @@ func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
 	if err = o.noted(err, "sale status set", zap.String("sale", id), zap.String("status", string(status))); err != nil {
 		return nil, err
 	}
+	o.noteAct(id, status)
 	answer := adminapi.SaleStatus{ID: id, Status: status}
 	if l, ok := o.runtime.Catalogue().Sale(id); ok && status == sale.Open {
 		answer.Warnings = o.sharedItems(l.Sale)

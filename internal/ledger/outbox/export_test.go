@@ -3,15 +3,17 @@ package outbox
 import (
 	"net/http"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/post"
 )
 
-// Sign is sign with one secret.
+// Sign is post.Sign with one secret.
 func Sign(h http.Header, s Secret, id string, at time.Time, body []byte) {
-	sign(h, []Secret{s}, id, at, body)
+	post.Sign(h, []Secret{s}, id, at, body)
 }
 
 // Lease is how long a dead edge keeps the others waiting.
 const Lease = lease
 
-// RetryAfter is retryAfter.
-var RetryAfter = retryAfter
+// RetryAfter is post.RetryAfter.
+var RetryAfter = post.RetryAfter

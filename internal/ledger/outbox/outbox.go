@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/internal/ledger"
+	"github.com/stockgate/stockgate/internal/post"
 	"github.com/stockgate/stockgate/internal/store/journal"
 )
 
@@ -111,7 +112,7 @@ func New(from Journals, old ledger.Ledger, o Options, log *zap.Logger, m Metrics
 	o.Again.Late, o.Again.LateMost = cmp.Or(o.Again.Late, 5*time.Second), cmp.Or(o.Again.LateMost, 2*time.Minute)
 	return &Outbox{
 		journals: from, history: ledger.History{Journals: from, Ledger: old}, options: o,
-		owner: ledger.Owner(), client: newClient(), log: log, metrics: m,
+		owner: ledger.Owner(), client: post.NewClient(), log: log, metrics: m,
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/loop"
+	"github.com/stockgate/stockgate/internal/post"
 	"github.com/stockgate/stockgate/internal/store/journal"
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
@@ -195,16 +196,16 @@ func (s *sending) send(ctx context.Context) (*batch, error) {
 	if !b.accepted && !b.empty() {
 		a, ours := s.deliver(ctx)
 		switch {
-		case a.accepted():
+		case a.Accepted():
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
 		case !ours:
 			return nil, nil // interrupted: the edge that has the sale sends it
 		default:
-			s.metrics.OutboxPosted(a.class())
+			s.metrics.OutboxPosted(a.Class())
 			return nil, s.refuse(a)
 		}
-		s.metrics.OutboxPosted(a.class())
+		s.metrics.OutboxPosted(a.Class())
 		if b.lost != nil {
 			s.log.Error("movements were trimmed before the outbox could send them, and the receiver was told so: give it the ledger's copy if there is one, or compare it with the sale's stock",
 				zap.String("sale", s.sale), zap.Int64("from", b.lost.From), zap.Int64("to", b.lost.To))
@@ -223,10 +224,10 @@ func (s *sending) send(ctx context.Context) (*batch, error) {
 
 // deliver posts the batch, and keeps the right to send meanwhile. False: another edge
 // has the right now, or may have it.
-func (s *sending) deliver(ctx context.Context) (answer, bool) {
+func (s *sending) deliver(ctx context.Context) (post.Receipt, bool) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	done := make(chan answer, 1)
+	done := make(chan post.Receipt, 1)
 	b := s.batch
 	go func() { done <- s.post(ctx, b) }()
 	renew := time.NewTicker(lease / 4)
@@ -248,16 +249,16 @@ func (s *sending) deliver(ctx context.Context) (answer, bool) {
 }
 
 // refuse records that the receiver has not accepted the batch, and when to retry.
-func (s *sending) refuse(a answer) error {
+func (s *sending) refuse(a post.Receipt) error {
 	again := s.options.Again
 	least, most := again.Soon, again.SoonMost
-	if a.refused() {
+	if a.Refused() {
 		least, most = again.Late, again.LateMost
 	}
 	s.pause = min(max(2*s.pause, least), most)
 	wait := s.pause/2 + rand.N(s.pause/2+1)
-	s.next = time.Now().Add(max(wait, a.after))
-	s.fault = a.fault()
+	s.next = time.Now().Add(max(wait, a.After))
+	s.fault = fault(a)
 	return s.failed("receiver", s.fault)
 }
 

@@ -20,7 +20,7 @@ const copyAtOnce = 200
 // ErrChanged says that keys have changed while they were copied.
 var ErrChanged = errors.New("another process has written to the keys that are copied")
 
-// StockKeys returns all keys under the prefix, in order, except shared rates and leases, which end soon, and the
+// StockKeys returns all keys under the prefix, in order, except shared rates, leases and what edges say of themselves, which end soon, and the
 // note of a move.
 func (s *Client) StockKeys(ctx context.Context) ([]string, error) {
 	all, err := s.allKeys(ctx)
@@ -29,7 +29,7 @@ func (s *Client) StockKeys(ctx context.Context) ([]string, error) {
 	}
 	rates, leases := s.RateKey(""), s.LeaseKey("")
 	all = slices.DeleteFunc(all, func(key string) bool {
-		return key == s.moveKey() || key == s.DrainersKey() || strings.HasPrefix(key, rates) || strings.HasPrefix(key, leases)
+		return key == s.moveKey() || key == s.DrainersKey() || key == s.conditionsKey() || strings.HasPrefix(key, rates) || strings.HasPrefix(key, leases)
 	})
 	slices.Sort(all)
 	return slices.Compact(all), nil

@@ -94,6 +94,7 @@ func (c *Challenge) check() error {
 type Challenger struct {
 	*challenge.Challenger        // nil: there is none
 	Scope                 string // of the gate
+	Gate                  string // its name; empty: it has none
 	header, cookie        string
 	pooled                string // key of the entry of challengers to release
 }
@@ -129,7 +130,7 @@ func (gc *Challenger) Open(c *Challenge, gate string, onlyChecks bool) error {
 	if err != nil {
 		return err
 	}
-	*gc = Challenger{v.(challenger).Challenger, scope, http.CanonicalHeaderKey(c.Header), c.Cookie, print}
+	*gc = Challenger{v.(challenger).Challenger, scope, gate, http.CanonicalHeaderKey(c.Header), c.Cookie, print}
 	return nil
 }
 
