@@ -21,6 +21,13 @@ import (
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
+// startEdge starts an edge on a Redis, whose gate has further options, in front of a shop that
+// takes every order but for some buyers.
+func startEdge(t testing.TB, redis string, options ...string) *edgeProcess {
+	t.Helper()
+	return startEdgeAt(t, redis, filepath.Join(t.TempDir(), "storage"), options...)
+}
+
 // screens is where the screenshots go, for people to look at.
 const screens = "../../../bin/screens"
 

@@ -59,14 +59,8 @@ func freeAddress(t testing.TB) string {
 	return "127.0.0.1:" + redistest.FreePort(t)
 }
 
-// startEdge starts an edge on a Redis, whose gate has further options, in front of a shop that
-// takes every order but those of two buyers.
-func startEdge(t testing.TB, redis string, options ...string) *edgeProcess {
-	t.Helper()
-	return startEdgeAt(t, redis, filepath.Join(t.TempDir(), "storage"), options...)
-}
-
-// startEdgeAt starts an edge whose storage others may share.
+// startEdgeAt starts an edge on a Redis, with a storage that others may share. Its gate has further options, in front of a
+// shop that takes every order but for some buyers.
 func startEdgeAt(t testing.TB, redis, storage string, options ...string) *edgeProcess {
 	t.Helper()
 	shop := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

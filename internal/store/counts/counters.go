@@ -106,10 +106,14 @@ func (n Counters) each(kind string, yield func(outcome, reason string, count int
 	}
 }
 
-// Reserves, Won and Lost are how long reserve requests took, and attempts whose buyers got the goods or did not.
+// Reserves tells how long reserve requests took.
 func (n Counters) Reserves() Histogram { return n.histogram(Reserve) }
-func (n Counters) Won() Histogram      { return n.histogram(Won) }
-func (n Counters) Lost() Histogram     { return n.histogram(Lost) }
+
+// Won tells how long attempts took whose buyers got the goods.
+func (n Counters) Won() Histogram { return n.histogram(Won) }
+
+// Lost tells how long attempts took whose buyers did not.
+func (n Counters) Lost() Histogram { return n.histogram(Lost) }
 
 // histogram returns the times of a kind.
 func (n Counters) histogram(kind string) (h Histogram) {

@@ -265,7 +265,7 @@ type Counter struct {
 	Lacking, Absent, Missing atomic.Int64
 }
 
-func (c *Counter) Reserved(time.Duration) { c.Held.Add(1) }
+func (c *Counter) Reserved(string, time.Duration) { c.Held.Add(1) }
 
 func (c *Counter) RedisFailed(string) { c.Failed.Add(1) }
 
