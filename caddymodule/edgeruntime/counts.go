@@ -2,6 +2,7 @@ package edgeruntime
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -40,10 +41,11 @@ func CountsEvery() time.Duration { return timing.Counts.Now() }
 
 // counting writes this edge's counts in the background.
 type counting struct {
-	stop context.CancelFunc
-	done chan struct{}
-	full atomic.Pointer[[]string] // sales that have no room for this process
-	ill  bool                     // the last round failed; only the loop uses it
+	stop  context.CancelFunc
+	done  chan struct{}
+	ended sync.Once
+	full  atomic.Pointer[[]string] // sales that have no room for this process
+	ill   bool                     // the last round failed; only the loop uses it
 }
 
 // count begins to write.

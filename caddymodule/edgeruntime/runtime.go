@@ -188,7 +188,6 @@ func (d *Runtime) close(wait time.Duration) error {
 		d.log.Error("stopping with attempts in flight: they will be in doubt", zap.Int("attempts", left))
 	}
 	d.queue.Stop()
-	d.stopCounting()
 	drain, cancelDrain := context.WithTimeout(context.Background(), grace)
 	defer cancelDrain()
 	err := d.Stop(drain)
@@ -198,6 +197,12 @@ func (d *Runtime) close(wait time.Duration) error {
 		}
 	}
 	return errors.Join(err, d.store.release())
+}
+
+// Stop stops the edge, as [edge.Edge.Stop], once it has written what it has counted.
+func (d *Runtime) Stop(ctx context.Context) error {
+	d.counting.ended.Do(d.stopCounting)
+	return d.Edge.Stop(ctx)
 }
 
 // embeddedServer closes when its last user releases it.

@@ -48,8 +48,8 @@ var ErrUnknown = errors.New("redis may have reserved")
 // owner. The error is a *reservation.AlreadyBound if the attempt's key or ref, or without a
 // key its buyer and lines, belong to another reservation: nothing was charged.
 func (e *Edge) Hold(parent context.Context, id string, l *Listing, a *sale.Attempt, lines []sale.Line, o HoldOptions) (reservation.Hold, *sale.Refusal, error) {
-	started := time.Now()
-	defer func() { (*e.metrics.Load()).Reserved(l.Sale.ID, time.Since(started)) }()
+	started, saleID := time.Now(), l.Sale.ID
+	defer func() { (*e.metrics.Load()).Reserved(saleID, time.Since(started)) }()
 	ctx := combine.Within(parent, e.shard.Timeout())
 
 	secret := e.secret.Load()
