@@ -56,7 +56,7 @@ func TestSaleFilesOfDocs(t *testing.T) {
 			continue // texts of refusals, which TestCaddyfilesOfDocs reads
 		case strings.HasPrefix(text, "items:"):
 			text = head + text
-		case strings.HasPrefix(text, "unpaid:"):
+		case strings.HasPrefix(text, "unpaid:"), strings.HasPrefix(text, "waitlist:"):
 			text = head + text + "items:\n  - {sku: one, stock: 1}\n"
 		}
 		if _, err := sale.ParseFrom([]byte(text), from); err != nil {
