@@ -54,7 +54,7 @@ func (e *Edge) turn(f *followed, a *sale.Attempt, lines []sale.Line) (no *sale.R
 		return nil, false
 	}
 	secret := e.secret.Load()
-	if secret == nil || !f.fresh(f.now()) {
+	if secret == nil {
 		return nil, true // it is not known
 	}
 	who := person{secret: secret, attempt: a}
@@ -65,6 +65,9 @@ func (e *Edge) turn(f *followed, a *sale.Attempt, lines []sale.Line) (no *sale.R
 		if hash := who.identity(kind); hash != "" && f.waits.Has(hash) {
 			return nil, true
 		}
+	}
+	if !f.fresh(f.now()) {
+		return nil, false // Redis decides
 	}
 	for i := range lines {
 		if f.waits.Awaited(&lines[i]) {
@@ -111,8 +114,14 @@ func (e *Edge) Enter(parent context.Context, l *Listing, a *sale.Attempt, lines 
 		return waitlist.Entered{}, nil, shard.ErrStarting
 	}
 	who := person{secret: secret, attempt: a}
-	if _, _, no := charges(l, &who, lines, l.Now()); no != nil { // an identity is missing, or one order may not have so many
+	charged, _, no := charges(l, &who, lines, l.Now())
+	if no != nil { // an identity is missing, or one order may not have so many
 		return waitlist.Entered{}, no, nil
+	}
+	for i := range charged {
+		if limit := charged[i].Limit; charged[i].Amount > limit.Max && !limit.Shadow { // no offer of so many can be made
+			return waitlist.Entered{}, &sale.Refusal{Reason: sale.LimitReached, Limit: limit}, nil
+		}
 	}
 	entered, no, err := e.desk.Enter(combine.Within(parent, e.shard.Timeout()), &waitlist.Entrant{
 		Sale: l.Sale.ID, Cell: lines[0].Cell(), Quantity: lines[0].Quantity, Buyer: who.buyer(),

@@ -146,3 +146,15 @@ func TestWhatComesBackIsOffered(t *testing.T) {
 		}
 	})
 }
+
+// A person cannot wait for more than a limit lets one person have.
+func TestWaitsForNoMoreThanALimit(t *testing.T) {
+	c := newCrowded(t, redistest.Start(t), 1, 1, stocktest.PerBuyer(2))
+	stocktest.MustHold(t, c.edges[0], "r1", "Ann", 1)
+	if _, no := c.enter(0, "Ben", 3); no == nil || no.Reason != sale.LimitReached {
+		t.Errorf("three: %+v", no)
+	}
+	if _, no := c.enter(0, "Ben", 2); no != nil {
+		t.Errorf("two: %+v", no)
+	}
+}
