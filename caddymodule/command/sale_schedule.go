@@ -109,7 +109,7 @@ func listActs(c *call) error {
 // shownActs is how many acts of before `sale show` has.
 const shownActs = 5
 
-// showActs prints what is scheduled, and what was done lately; nothing where there is neither.
+// showActs prints the coming acts and the last ones, if there are any.
 func showActs(c *call, b *adminapi.SaleShown) error {
 	if len(b.Scheduled)+len(b.Performed) == 0 {
 		return nil
@@ -118,7 +118,7 @@ func showActs(c *call, b *adminapi.SaleShown) error {
 	return c.printActs(b.Scheduled, b.Performed[max(0, len(b.Performed)-shownActs):], b.Timezone)
 }
 
-// printActs prints acts by time: what was done, then what is to come.
+// printActs prints acts by time: past ones first.
 func (c *call) printActs(coming, done []reservation.ScheduledAct, zone string) error {
 	t := c.table("ACT", "AT", "WHAT", "BY", "STATE")
 	for i := range done {

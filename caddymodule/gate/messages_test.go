@@ -134,7 +134,7 @@ func TestMessagesFromAFile(t *testing.T) {
 	says(t, refusedIn(s, "Accept-Language: de"), "de", "Accept-Language", "Noch nicht.")
 }
 
-// A file that is wrong keeps the configuration from loading, and the error names the file and what is wrong in it.
+// A wrong file keeps the configuration from loading, and the error names the file and the mistake.
 func TestMessagesThatAreWrong(t *testing.T) {
 	s := sitetest.OpenCaddyfile(t, messagesSite(""))
 	for text, want := range map[string]string{

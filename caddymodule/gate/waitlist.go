@@ -26,7 +26,7 @@ func init() { caddy.RegisterModule(new(WaitlistHandler)) }
 
 // WaitlistHandler lets people wait for units that others hold, in sales with a waiting list. A POST enters with what a
 // gate would read in it, and is answered with a Location: GET there says where the person stands, DELETE
-// leaves. An order of a person who has an offer is an ordinary one, at the gate.
+// leaves. A person accepts an offer by the ordinary order, at the gate.
 //
 // Its options are the options of the gate that read and judge an attempt: lines and buyer are required.
 type WaitlistHandler struct {

@@ -178,7 +178,7 @@ func (e *Edge) Start() {
 		if !e.shard.Embedded() { // which is no other process's primary
 			e.leases.Start(ctx)
 		}
-		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.perform, e.follow, e.backlog.run, e.risk.Run, e.watchRates, e.keep} {
+		for _, loop := range []func(context.Context){e.watch, e.listen, e.reap, e.perform, e.follow, e.backlog.run, e.risk.Run, e.watchRates, e.makeOffers} {
 			e.loops.Go(func() { loop(ctx) })
 		}
 	})

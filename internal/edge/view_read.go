@@ -191,7 +191,7 @@ func (r *journalReader) applyMovement(j *journalOf, m *journal.Moved) {
 			c.gone(m.Seq, -units)
 		default:
 			c.credited(m.Seq)
-			r.edge.wakeKeeper()
+			r.edge.wakeOfferer()
 		}
 	})
 	if w, ok := m.Waits(); ok {

@@ -47,15 +47,15 @@ func identitiesOf(s *sale.Sale) []string {
 	return kinds
 }
 
-// turn judges from memory whether others wait for what an attempt asks. listed: the person is on the list and may
-// have an offer, so that only Redis decides. A refusal is shared.
+// turn judges from memory whether others wait for what an attempt asks. listed: the person is on the list, or is not
+// known, and may have an offer, so that only Redis decides. A refusal is shared.
 func (e *Edge) turn(f *followed, a *sale.Attempt, lines []sale.Line) (no *sale.Refusal, listed bool) {
 	if f.sale.Waitlist == nil || f.waits.IsEmpty() {
 		return nil, false
 	}
 	secret := e.secret.Load()
-	if secret == nil {
-		return nil, true // it is not known
+	if secret == nil || a.Buyer == "" { // a check that does not read who buys must stop no person with an offer
+		return nil, true
 	}
 	who := person{secret: secret, attempt: a}
 	if f.waits.Has(who.buyer()) {
@@ -128,7 +128,7 @@ func (e *Edge) Enter(parent context.Context, l *Listing, a *sale.Attempt, lines 
 		Identities: waitlist.IdentitiesText(identitiesOf(l.Sale), who.identity), Most: l.Sale.Waitlist.Max,
 	})
 	if err == nil && no == nil {
-		e.wakeKeeper()
+		e.wakeOfferer()
 	}
 	return entered, no, err
 }
@@ -166,15 +166,15 @@ func (e *Edge) Withdraw(parent context.Context, l *Listing, buyer string) (bool,
 	return e.desk.Leave(combine.Within(parent, e.shard.Timeout()), l.Sale.ID, p.Entry.Number, buyer, "left")
 }
 
-func (e *Edge) wakeKeeper() {
+func (e *Edge) wakeOfferer() {
 	select {
 	case e.unitsBack <- struct{}{}:
 	default:
 	}
 }
 
-// keep makes offers until ctx ends.
-func (e *Edge) keep(ctx context.Context) {
+// makeOffers makes offers until ctx ends.
+func (e *Edge) makeOffers(ctx context.Context) {
 	k := waitlist.Offerer{Store: e.Store, Desk: e.desk, Sales: e.awaited, Wake: e.unitsBack, Log: e.log}
 	k.Run(ctx)
 }

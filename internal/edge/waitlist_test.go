@@ -1,6 +1,7 @@
 package edge_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -157,4 +158,39 @@ func TestWaitsForNoMoreThanALimit(t *testing.T) {
 	if _, no := c.enter(0, "Ben", 2); no != nil {
 		t.Errorf("two: %+v", no)
 	}
+}
+
+// A check that does not read who buys stops no person with an offer.
+func TestWhoBuysIsNotKnown(t *testing.T) {
+	c := newCrowded(t, redistest.Start(t), 1, 1)
+	stocktest.MustHold(t, c.edges[0], "r1", "Ann", 1)
+	c.enter(0, "Ben", 1)
+	stocktest.Eventually(t, "a refusal of strangers", func() bool {
+		a := attempt("Dan", 1)
+		no := c.edges[0].Recall(c.listing(0), a, a.Lines)
+		return no != nil && no.Reason == sale.NotYourTurn
+	})
+	a := attempt("", 1)
+	if no := c.edges[0].Recall(c.listing(0), a, a.Lines); no != nil {
+		t.Errorf("refused from memory: %+v", no)
+	}
+}
+
+// Without a waiting list in the file all people are taken off it, and the units are for any buyer.
+func TestWaitlistLeavesTheFile(t *testing.T) {
+	c := newCrowded(t, redistest.Start(t), 2, 1)
+	stocktest.MustHold(t, c.edges[0], "r1", "Ann", 1)
+	for i := range 250 { // more than one call takes off
+		if _, no := c.enter(i%2, "Ben "+strconv.Itoa(i), 1); no != nil {
+			t.Fatal(no)
+		}
+	}
+	stocktest.Apply(t, c.edges[0], stocktest.OpenSale("s", 1))
+	if _, err := c.edges[0].Store.Release(stocktest.Soon(t), "s", "r1", reservation.SourceShop, "test"); err != nil {
+		t.Fatal(err)
+	}
+	stocktest.Eventually(t, "an order of a stranger", func() bool {
+		_, no := c.order(0, "r2", "Dan", 1)
+		return no == nil
+	})
 }

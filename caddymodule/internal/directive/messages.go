@@ -34,7 +34,7 @@ func (m *Messages) Over(all *Messages) (*refuse.Texts, error) {
 	return texts, nil
 }
 
-// Check reports what is wrong with the messages.
+// Check validates the messages.
 func (m *Messages) Check() error {
 	_, err := m.Over(nil)
 	return err

@@ -118,24 +118,6 @@ func (s *saleReader) look(ctx context.Context, d *edgeruntime.Runtime, l *edge.L
 	}
 }
 
-// sumUp reads what all edges have counted, as often as they write it.
-func (s *saleReader) sumUp(ctx context.Context, d *edgeruntime.Runtime) error {
-	s.mu.Lock()
-	due := time.Since(s.sums.at) >= edgeruntime.CountsEvery()
-	s.mu.Unlock()
-	if !due {
-		return nil
-	}
-	read, err := d.LastCounts(ctx, s.id)
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.sums.take(time.Now(), read, d.Leases().ID())
-	return nil
-}
-
 func (s *saleReader) lastTried() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()

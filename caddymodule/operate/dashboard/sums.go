@@ -2,6 +2,7 @@ package dashboard
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"slices"
 	"time"
@@ -121,4 +122,22 @@ func (s *sums) rows(own string) []edgeRow {
 			math.Round(10*float64(e.PerMinute)/60) / 10, e.Sum.Total()})
 	}
 	return rows
+}
+
+// sumUp reads what all edges have counted, as often as they write it.
+func (s *saleReader) sumUp(ctx context.Context, d *edgeruntime.Runtime) error {
+	s.mu.Lock()
+	due := time.Since(s.sums.at) >= edgeruntime.CountsEvery()
+	s.mu.Unlock()
+	if !due {
+		return nil
+	}
+	read, err := d.LastCounts(ctx, s.id)
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.sums.take(time.Now(), read, d.Leases().ID())
+	return nil
 }

@@ -253,15 +253,12 @@ func (l *List) Cells() []string {
 	return cells
 }
 
-// Entries returns some entries, the first ones.
-func (l *List) Entries(most int) []Entry {
+// Entries returns all entries, in no order.
+func (l *List) Entries() []Entry {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
-	var out []Entry
+	out := make([]Entry, 0, len(l.entries))
 	for _, e := range l.entries {
-		if len(out) == most {
-			break
-		}
 		out = append(out, *e)
 	}
 	return out

@@ -2,6 +2,7 @@ package waitlist
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/lease"
 	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
 const (
@@ -62,8 +64,8 @@ func (k *Offerer) Run(ctx context.Context) {
 	k.ending.Wait()
 }
 
-// isKeeper reports whether this edge makes the offers of a sale. A second one would do no harm: scripts decide.
-func (k *Offerer) isKeeper(ctx context.Context, saleID string) bool {
+// hasLease reports whether this edge makes the offers of a sale. A second one would do no harm: scripts decide.
+func (k *Offerer) hasLease(ctx context.Context, saleID string) bool {
 	if l := k.leases[saleID]; l != nil {
 		if l.StillHeld() {
 			return true
@@ -88,7 +90,7 @@ func (k *Offerer) look(ctx context.Context, s Sale) error {
 		return k.disband(ctx, s)
 	}
 	cells := s.List.Cells()
-	if len(cells) == 0 || !k.isKeeper(ctx, s.ID) {
+	if len(cells) == 0 || !k.hasLease(ctx, s.ID) {
 		return nil
 	}
 	units, err := k.Store.Available(ctx, s.ID, cells)
@@ -208,14 +210,18 @@ func (k *Offerer) leaveAlone(saleID string, number int64) {
 	later[number] = now.Add(time.Second)
 }
 
-// disband takes all people off the list of a sale that has none any more.
+// disband takes all people off the list of a sale that has none any more: until then, no other buyer gets the units
+// for which they wait.
 func (k *Offerer) disband(ctx context.Context, s Sale) error {
-	all := s.List.Entries(offersAtOnce)
-	if len(all) == 0 || !k.isKeeper(ctx, s.ID) {
+	if !k.hasLease(ctx, s.ID) {
 		return nil
 	}
-	for i := range all {
-		if _, err := k.Desk.Leave(ctx, s.ID, all[i].Number, all[i].Buyer, "the sale has no waiting list any more"); err != nil {
+	for some := range slices.Chunk(s.List.Entries(), offersAtOnce) {
+		ops := make([]shard.Operation, len(some))
+		for i := range some {
+			ops[i] = some[i].Leaves("the sale has no waiting list any more")
+		}
+		if _, err := k.Store.RunPromised(ctx, s.ID, ops...); err != nil {
 			return err
 		}
 	}
