@@ -134,7 +134,7 @@ func TestQueriesOfDocs(t *testing.T) {
 	}
 }
 
-// The receiver in docs/outbox.md accepts what is signed as the page says, and nothing else.
+// The receiver in docs/books.md accepts what is signed as the page says, and nothing else.
 func TestPythonOfDocs(t *testing.T) {
 	secret := []byte("a secret of thirty-two bytes ...")
 	body := `{"type":"stockgate.movements"}`

@@ -20,7 +20,7 @@ var scenarios = map[string]func(*doc){
 	"docs/guarantees.md": runGuarantees,
 	"docs/in-doubt.md":   aboutHolds,
 	"docs/install.md":    runInstall,
-	"docs/journal.md":    runJournal,
+	"docs/books.md":    runJournal,
 	"docs/moving-in.md":  runMoveIn,
 	"docs/operate.md":    runDoctor,
 	"docs/persons.md":    runPersons,
@@ -30,7 +30,7 @@ var scenarios = map[string]func(*doc){
 	"docs/rehearse.md":   runRehearse,
 	"docs/runbook.md":    runRunbook,
 	"docs/sales.md":      runSales,
-	"docs/scripts.md":    runScripts,
+	"docs/internals.md":    runScripts,
 	"docs/shop.md":       runShop,
 	"docs/upgrade.md":    runUpgrade,
 }

@@ -273,15 +273,15 @@ func TestJournalOfLineFeeds(t *testing.T) {
 	})
 }
 
-// The kinds of movements are those that docs/journal.md lists.
+// The kinds of movements are those that docs/books.md lists.
 func TestMovementKinds(t *testing.T) {
-	text, err := os.ReadFile("../../../docs/journal.md")
+	text, err := os.ReadFile("../../../docs/books.md")
 	if err != nil {
 		t.Fatal(err)
 	}
 	_, table, found := strings.Cut(string(text), "| kind | units move | id |\n|---|---|---|\n")
 	if !found {
-		t.Fatal("docs/journal.md has no table of kinds")
+		t.Fatal("docs/books.md has no table of kinds")
 	}
 	var want []string
 	for line := range strings.Lines(table) {
@@ -296,6 +296,6 @@ func TestMovementKinds(t *testing.T) {
 	slices.Sort(have)
 	slices.Sort(want)
 	if !slices.Equal(have, want) {
-		t.Errorf("the kinds are %q, docs/journal.md has %q", have, want)
+		t.Errorf("the kinds are %q, docs/books.md has %q", have, want)
 	}
 }

@@ -58,10 +58,28 @@ func documented(t *testing.T) (rows []row, arrows []string) {
 			if len(cells) != len(in)+1 {
 				t.Fatalf("the row %q has %d cells", line, len(cells))
 			}
-			rows = append(rows, parseRow(t, cells[0], in, cells[1:]))
+			for _, name := range rowNames(cells[0]) {
+				rows = append(rows, parseRow(t, name, in, cells[1:]))
+			}
 		}
 	}
 	return rows, arrows
+}
+
+// rowNames are the operations that share a row, one a line. A line "… what" is the one before it that has no dots, in
+// the circumstance "what".
+func rowNames(cell string) (names []string) {
+	base := ""
+	for name := range strings.SplitSeq(cell, "<br>") {
+		what, more := strings.CutPrefix(name, "… ")
+		if more {
+			name = base + ", " + what
+		} else {
+			base = name
+		}
+		names = append(names, name)
+	}
+	return names
 }
 
 // parseRow finds what a row is called among the operations.

@@ -145,7 +145,9 @@ func entryTable(t *testing.T) (rows [][]string) {
 		for i := range cells {
 			cells[i] = strings.TrimSpace(cells[i])
 		}
-		rows = append(rows, cells)
+		for _, name := range rowNames(cells[0]) {
+			rows = append(rows, append([]string{name}, cells[1:]...))
+		}
 	}
 	return rows
 }
