@@ -55,11 +55,16 @@ type manifest struct {
 	}
 }
 
-// manifests reads the ones in docs/kubernetes.md, by kind and name.
+// manifests reads examples/kubernetes, by kind and name.
 func manifests(t *testing.T) map[string]manifest {
 	t.Helper()
 	all := make(map[string]manifest)
-	in := yaml.NewDecoder(strings.NewReader(blockOf(t, pageOf(t, "kubernetes.md"), "yaml")))
+	file, err := os.Open("../examples/kubernetes/stockgate.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	in := yaml.NewDecoder(file)
 	for {
 		var tree any
 		err := in.Decode(&tree)

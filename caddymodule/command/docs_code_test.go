@@ -50,8 +50,6 @@ func TestSaleFilesOfDocs(t *testing.T) {
 		switch {
 		case strings.Contains(text, "bought_from"):
 			continue // runMoveIn applies it
-		case strings.HasPrefix(text, "apiVersion:"):
-			continue // manifests, which package e2e reads
 		case strings.HasPrefix(text, "de:"):
 			continue // texts of refusals, which TestCaddyfilesOfDocs reads
 		case strings.HasPrefix(text, "items:"):
@@ -95,13 +93,13 @@ func TestQueriesOfDocs(t *testing.T) {
 		INSERT INTO order_lines VALUES ('20002001', 'double11', 30, false), ('20002001', 'double11', 5, true), ('20002001', 'other', 7, false)`); err != nil {
 		t.Fatal(err)
 	}
+	for _, shop := range []string{"vendure", "medusa"} {
+		if !strings.Contains(page(t, root+"internal/test/shoptest/"+shop+"_test.go"), ", \""+shop+"\")") { // ordersOf, which reads the file
+			t.Errorf("internal/test/shoptest does not run examples/%s/orders.sql:\n%s", shop, page(t, root+"examples/"+shop+"/orders.sql"))
+		}
+	}
 	for _, b := range blocksOf(t, "sql") {
 		switch name := b[0]; name {
-		case "docs/vendure.md", "docs/medusa.md":
-			shop := strings.TrimSuffix(filepath.Base(name), ".md")
-			if !strings.Contains(page(t, root+"internal/test/shoptest/"+shop+"_test.go"), ", \""+shop+"\")") { // ordersOf, which reads the page
-				t.Errorf("internal/test/shoptest does not run the query of %s:\n%s", name, b[1])
-			}
 		case "docs/sales.md": // 70 left and 30 sold
 			var sku string
 			var stock int64

@@ -52,11 +52,15 @@ func runAPI(d *doc) {
 
 func runShop(d *doc) {
 	w := d.site("double11")
-	w.shopper.Hold("r1", "20002001", 1, time.Hour)
+	for _, id := range []string{"r1", "r2"} {
+		w.shopper.Hold(id, "20002001", 1, time.Hour)
+	}
+	w.shopper.Must(w.shopper.Doubt(d.Context(), "double11", "r2", "timeout"))
 	d.env = []string{"KEY=a-key-of-the-shop-that-is-long-enough", "ID=r1"}
 	if out := d.run(d.line("curl").line, "http://10.0.0.1:8444", w.front); !strings.Contains(out, `"state":"confirmed"`) {
 		d.Error(out)
 	}
+	d.all("caddy stockgate holds")
 }
 
 func runReport(d *doc) {

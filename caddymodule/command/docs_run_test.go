@@ -18,7 +18,6 @@ var scenarios = map[string]func(*doc){
 	"docs/doctor.md":     runDoctor,
 	"docs/filters.md":    runTry,
 	"docs/guarantees.md": runGuarantees,
-	"docs/in-doubt.md":   aboutHolds,
 	"docs/install.md":    runInstall,
 	"docs/books.md":    runJournal,
 	"docs/moving-in.md":  runMoveIn,
@@ -95,13 +94,12 @@ var elsewhere = map[string]map[string]string{
 		"docker compose exec edge1 caddy stockgate sale apply /etc/caddy/sale.yaml": compose, "docker compose exec edge1 caddy stockgate sale open first": compose,
 		`curl -u alice:stockgate --json '{"sku":"20002001","quantity":2}' http://localhost:8000/api/order`: compose,
 	},
-	"docs/medusa.md":  {"caddy stockgate reconcile flash --shop orders.csv": shops},
 	"docs/runbook.md": {"caddy stockgate key replace --begin-anew": "it needs an edge with another key: run by TestKeyReplace in caddymodule/command/operator_day_test.go"},
 	"docs/upgrade.md": {
 		"systemctl restart stockgate": "needs root and the service: scripts/deb-test upgrades the package",
 		"make upgrade":                long, "make upgrade TOGETHER=all": long,
 	},
-	"docs/vendure.md": {"caddy stockgate reconcile flash --shop orders.csv": shops},
+	"docs/shops.md": {"caddy stockgate reconcile flash --shop orders.csv": shops},
 	"examples/k6/README.md": {
 		"caddy stockgate rehearse --judge-only": "the name of an option: docs/rehearse.md has the whole command",
 		"URL=https://shop.test/api/order SKU=20002001 SALE=double11 ORDERS=http://10.0.0.7:9000/orders ./rehearse.sh --require 'sold>=100'": "needs k6, which is not in Debian: the page says so",

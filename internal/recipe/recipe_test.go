@@ -14,7 +14,7 @@ import (
 	"github.com/stockgate/stockgate/internal/recipe"
 )
 
-var update = flag.Bool("update", false, "write the tables of the shops' pages")
+var update = flag.Bool("update", false, "write the tables of the shops' page")
 
 const root = "../../"
 
@@ -75,14 +75,16 @@ func TestRecipesFitTheirShops(t *testing.T) {
 	}
 }
 
-// TestPagesAreMade compares the tables in docs with the data.
+// TestPagesAreMade compares the tables in docs/shops.md with the data.
 func TestPagesAreMade(t *testing.T) {
+	ofAll := rowsOfAll()
 	for _, r := range recipe.All() {
-		page := "docs/" + r.ID + ".md"
+		const page = "docs/shops.md"
 		text := read(t, page)
-		made := replaced(t, text, "doors", doorsOf(r))
-		made = replaced(t, made, "variables", variablesOf(r))
-		made = replaced(t, made, "configuration", fmt.Sprintf("[examples/%s/Caddyfile](../examples/%s/Caddyfile) is a whole configuration for %s %s, tested with version %s.\n", r.ID, r.ID, r.Name, r.Versions, r.Tested))
+		made := replaced(t, text, r.ID+" doors", doorsOf(r))
+		made = replaced(t, made, r.ID+" variables", variablesOf(r, func(row string) bool { return !ofAll[row] }))
+		made = replaced(t, made, "variables", variablesOf(r, func(row string) bool { return ofAll[row] }))
+		made = replaced(t, made, r.ID+" configuration", fmt.Sprintf("[examples/%s/Caddyfile](../examples/%s/Caddyfile) is a whole configuration for %s %s, tested with version %s.\n", r.ID, r.ID, r.Name, r.Versions, r.Tested))
 		if *update {
 			if err := os.WriteFile(filepath.FromSlash(root+page), []byte(made), 0o644); err != nil {
 				t.Fatal(err)
@@ -118,16 +120,42 @@ func doorsOf(r *recipe.Recipe) string {
 	return table
 }
 
-func variablesOf(r *recipe.Recipe) string {
+// variablesOf is a table of the variables whose rows are wanted.
+func variablesOf(r *recipe.Recipe, wanted func(row string) bool) string {
 	table := "| environment | default | |\n|---|---|---|\n"
+	for _, row := range variableRows(r) {
+		if wanted(row) {
+			table += row
+		}
+	}
+	return table
+}
+
+// rowsOfAll are the rows that all recipes have: the page has them once.
+func rowsOfAll() map[string]bool {
+	all := recipe.All()
+	has := make(map[string]int)
+	for _, r := range all {
+		for _, row := range variableRows(r) {
+			has[row]++
+		}
+	}
+	ofAll := make(map[string]bool)
+	for row, n := range has {
+		ofAll[row] = n == len(all)
+	}
+	return ofAll
+}
+
+func variableRows(r *recipe.Recipe) (rows []string) {
 	for _, v := range r.Variables {
 		or := "required"
 		if d := r.Default(v.Name); d != "" {
 			or = "`" + d + "`"
 		}
-		table += "| `" + v.Name + "` | " + or + " | " + v.Text + " |\n"
+		rows = append(rows, "| `"+v.Name+"` | "+or+" | "+v.Text+" |\n")
 	}
-	return table
+	return rows
 }
 
 func TestRequests(t *testing.T) {

@@ -60,7 +60,7 @@ func (r crowdReport) ends() map[end]int {
 	return ends
 }
 
-// String has one line for each number that docs/vendure.md and docs/medusa.md say.
+// String has one line for each number that docs/shops.md says.
 func (r crowdReport) String() string {
 	var orders, ends, paid []time.Duration
 	for _, v := range r.visits {

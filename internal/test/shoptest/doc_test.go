@@ -2,7 +2,7 @@
 
 // Package shoptest_test puts the gate in front of shops that others wrote: the servers of
 // examples/vendure and examples/medusa, as npm installs them, with PostgreSQL and the recipes of
-// docs/vendure.md and docs/medusa.md. `make shops` runs it.
+// docs/shops.md. `make shops` runs it.
 //
 // Buyers come over real connections and go from an empty cart to the payment. What was sold is
 // read from the shop's own tables.

@@ -165,18 +165,13 @@ func buyInVendure(variant string) func(ctx context.Context, b *browser, n int) e
 	}
 }
 
-// ordersOf runs the query that a shop's page in docs has for `reconcile --shop`, and returns the file: a
-// header, and a row for each item of an order.
-func ordersOf(t testing.TB, db, page string) [][]string {
+// ordersOf runs a shop's query for `reconcile --shop`, and returns the file: a header, and a row for each item
+// of an order.
+func ordersOf(t testing.TB, db, shop string) [][]string {
 	t.Helper()
-	text, err := os.ReadFile("../../../docs/" + page + ".md")
+	query, err := os.ReadFile("../../../examples/" + shop + "/orders.sql")
 	if err != nil {
 		t.Fatal(err)
-	}
-	_, query, _ := strings.Cut(string(text), "```sql\n")
-	query, _, found := strings.Cut(query, "```")
-	if !found {
-		t.Fatalf("docs/%s.md has no query", page)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -185,7 +180,7 @@ func ordersOf(t testing.TB, db, page string) [][]string {
 		t.Fatal(err)
 	}
 	defer c.Close(ctx)
-	rows, err := c.Query(ctx, query, pgx.QueryExecModeSimpleProtocol) // values as psql prints them
+	rows, err := c.Query(ctx, string(query), pgx.QueryExecModeSimpleProtocol) // values as psql prints them
 	if err != nil {
 		t.Fatal(err)
 	}
