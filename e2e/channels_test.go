@@ -11,10 +11,20 @@ import (
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
-// till is an edge with the Caddyfile of docs/channels.md, beside the edge of the site.
+// till is an edge with the Caddyfile of docs/sales.md, beside the edge of the site.
 type till struct {
 	*edge
 	api string
+}
+
+// channels is what docs/sales.md says about several channels.
+func channels(t *testing.T) string {
+	t.Helper()
+	_, text, found := strings.Cut(pageOf(t, "sales.md"), "## Several channels\n")
+	if !found {
+		t.Fatal("the page has nothing about channels")
+	}
+	return text
 }
 
 func startTill(t *testing.T, web site) (*edge, *till) {
@@ -24,7 +34,7 @@ func startTill(t *testing.T, web site) (*edge, *till) {
 	e.storage = first.storage
 	first.start(web)
 	api := freeAddr(t)
-	text := changed(t, blockOf(t, pageOf(t, "channels.md"), "caddyfile"), "redis 10.0.7.20:6379", "redis "+web.redis,
+	text := changed(t, blockOf(t, channels(t), "caddyfile"), "redis 10.0.7.20:6379", "redis "+web.redis,
 		"bind 10.0.7.11", "bind 127.0.0.1", "10.0.7.11:8445", e.addr, "10.0.7.11:8444", api)
 	text = fmt.Sprintf("{\n\tadmin unix/%s\n\tstorage file_system %s\n\tpersist_config off\n", e.admin, e.storage) + strings.TrimPrefix(text, "{\n")
 	file := filepath.Join(e.dir, "Caddyfile")
@@ -136,13 +146,13 @@ func TestTillAndTheLastUnit(t *testing.T) {
 // A channel has a region of its own, and units are moved by the page's commands.
 func TestRegionsOfChannels(t *testing.T) {
 	t.Parallel()
-	page := pageOf(t, "channels.md")
+	page := channels(t)
 	web := startEdge(t, site{shop: serve(t, new(recorder)), source: "buyer {header.X-User-Id}\nregion site\nline {json.sku} {json.quantity}"})
 	file := changed(t, blockOf(t, page, "yaml"), "id: double11\n", "", "2027-11-11T00:00:00+08:00", "2020-01-01T00:00:00Z", "2027-11-12T00:00:00+08:00", "2090-01-01T00:00:00Z")
 	web.apply("double11", file)
 	web.must("POST", "sales/double11/open", "", nil)
 	web.untilSelling("double11")
-	_, moves, _ := strings.Cut(page, "## A stock of its own")
+	_, moves, _ := strings.Cut(page, "### A stock of its own")
 	for line := range strings.Lines(strings.Repeat(blockOf(t, moves, "console"), 2)) { // the second time nothing moves
 		args := append([]string{"stockgate", "--address", "unix/" + web.admin}, strings.Fields(line)[3:]...)
 		if out, err := caddyCommand(args...).CombinedOutput(); err != nil {

@@ -60,10 +60,6 @@ var elsewhere = map[string]map[string]string{
 		"make bench": benchmark, "make bench BENCHTIME=3s RUNS=3": benchmark, `make bench CASES="sold-out-* reserve"`: benchmark,
 		`make bench BENCHFLAGS="-connections 256"`: benchmark, "bench/pgo": benchmark, "bench/levers": benchmark,
 	},
-	"docs/channels.md": {
-		"caddy stockgate stock add double11 20002001 --region market --id market-to-site-1 -- -5": channels,
-		"caddy stockgate stock add double11 20002001 --region site --id site-from-market-1 5":     channels,
-	},
 	"docs/connect.md": {
 		"caddy stockgate learn buy.har": learns, "caddy stockgate learn buy.har sold-out.har": learns,
 	},
@@ -95,6 +91,10 @@ var elsewhere = map[string]map[string]string{
 		`curl -u alice:stockgate --json '{"sku":"20002001","quantity":2}' http://localhost:8000/api/order`: compose,
 	},
 	"docs/runbook.md": {"caddy stockgate key replace --begin-anew": "it needs an edge with another key: run by TestKeyReplace in caddymodule/command/operator_day_test.go"},
+	"docs/sales.md": {
+		"caddy stockgate stock add double11 20002001 --region market --id market-to-site-1 -- -5": channels,
+		"caddy stockgate stock add double11 20002001 --region site --id site-from-market-1 5":     channels,
+	},
 	"docs/upgrade.md": {
 		"systemctl restart stockgate": "needs root and the service: scripts/deb-test upgrades the package",
 		"make upgrade":                long, "make upgrade TOGETHER=all": long,
