@@ -21,9 +21,13 @@ func aboutHolds(d *doc) {
 	d.all("caddy stockgate holds")
 }
 
-func runAlerts(d *doc) {
+// runDashboard runs what the alerts name, and writes the report.
+func runDashboard(d *doc) {
 	aboutHolds(d)
-	d.all("caddy stockgate queue drain")
+	for _, command := range []string{"queue drain", "sale list"} {
+		d.all("caddy stockgate " + command)
+	}
+	d.shows(d.line("report double11"))
 }
 
 func runCapacity(d *doc) {
@@ -57,11 +61,6 @@ func runShop(d *doc) {
 	if out := d.run(d.line("curl").line, "http://10.0.0.1:8444", w.front); !strings.Contains(out, `"state":"confirmed"`) {
 		d.Error(out)
 	}
-}
-
-func runReport(d *doc) {
-	d.site("double11")
-	d.shows(d.line("report double11"))
 }
 
 // caddyfile is what the doctor is given.
@@ -156,17 +155,6 @@ func runPersons(d *doc) {
 		d.Errorf("it shows\n%s", out)
 	}
 	d.all("caddy stockgate person")
-}
-
-func runRebuild(d *doc) {
-	w := d.site("double11")
-	w.shopper.Hold("r1", "20002001", 1, time.Hour)
-	d.file("orders.csv", "reservation\nr1\n")
-	caughtUp(d.T, d.s, w.ledger)
-	if err := w.redis.Client().FlushAll(d.Context()).Err(); err != nil {
-		d.Fatal(err)
-	}
-	d.all("caddy stockgate")
 }
 
 func runReconcile(d *doc) {
