@@ -84,7 +84,7 @@ release-test:
 	scripts/need file dpkg-deb redis-server curl
 	scripts/release-test
 
-# Sales on every topology of Redis while a nemesis breaks them, see docs/guarantees.md:
+# Sales on every topology of Redis while a nemesis breaks them, see bench/results/evidence.md:
 # SEEDS=200 seeds from SEED on, for each of CONFIGS. CI runs chaos-short. What fails prints
 # its schedule, and the shortest prefix of it that still fails.
 SEEDS ?= 10
