@@ -46,13 +46,13 @@ browser:
 	go vet -tags browser ./e2e ./caddymodule/fast ./caddymodule/operate/dashboard
 	go test -tags browser -timeout 40m -run '^TestBrowser' ./e2e ./caddymodule/fast ./caddymodule/operate/dashboard
 
-# The auditor attacks bin/caddy, see docs/evidence.md: every scenario in full length,
+# The auditor attacks bin/caddy, see bench/results/evidence.md: every scenario in full length,
 # updating the table of that page. CI runs attack-short. SEED=7 repeats the schedule of
 # that seed, SCENARIOS=dead-shard,carts runs only these.
 SCENARIOS ?= all
 ATTACKFLAGS ?=
 attack: attack-needs
-	go run ./internal/test/auditor/attack -long -seed $(SEED) -scenarios $(SCENARIOS) -out docs/evidence.json -evidence docs/evidence.md $(ATTACKFLAGS)
+	go run ./internal/test/auditor/attack -long -seed $(SEED) -scenarios $(SCENARIOS) -out bench/results/evidence.json -evidence bench/results/evidence.md $(ATTACKFLAGS)
 attack-short: attack-needs
 	go run ./internal/test/auditor/attack -seed $(SEED) -scenarios $(SCENARIOS) $(ATTACKFLAGS)
 
@@ -62,7 +62,7 @@ FSYNC ?=
 power-cut: attack-needs
 	go build -C bench -trimpath -o ../bin/powercut ./powercut
 	FSYNC=$(FSYNC) go run ./internal/test/auditor/attack -long -seed $(SEED) -scenarios power-cut \
-		$(if $(FSYNC),,-out docs/evidence.json -evidence docs/evidence.md) $(ATTACKFLAGS)
+		$(if $(FSYNC),,-out bench/results/evidence.json -evidence bench/results/evidence.md) $(ATTACKFLAGS)
 
 attack-needs: build
 	scripts/need redis-server postgres gcc
@@ -84,7 +84,7 @@ release-test:
 	scripts/need file dpkg-deb redis-server curl
 	scripts/release-test
 
-# Sales on every topology of Redis while a nemesis breaks them, see docs/guarantees.md:
+# Sales on every topology of Redis while a nemesis breaks them, see bench/results/evidence.md:
 # SEEDS=200 seeds from SEED on, for each of CONFIGS. CI runs chaos-short. What fails prints
 # its schedule, and the shortest prefix of it that still fails.
 SEEDS ?= 10

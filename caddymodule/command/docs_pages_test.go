@@ -21,9 +21,13 @@ func aboutHolds(d *doc) {
 	d.all("caddy stockgate holds")
 }
 
-func runAlerts(d *doc) {
+// runDashboard runs what the alerts name, and writes the report.
+func runDashboard(d *doc) {
 	aboutHolds(d)
-	d.all("caddy stockgate queue drain")
+	for _, command := range []string{"queue drain", "sale list"} {
+		d.all("caddy stockgate " + command)
+	}
+	d.shows(d.line("report double11"))
 }
 
 func runCapacity(d *doc) {
@@ -61,11 +65,6 @@ func runShop(d *doc) {
 		d.Error(out)
 	}
 	d.all("caddy stockgate holds")
-}
-
-func runReport(d *doc) {
-	d.site("double11")
-	d.shows(d.line("report double11"))
 }
 
 // caddyfile is what the doctor is given.
@@ -160,17 +159,6 @@ func runPersons(d *doc) {
 		d.Errorf("it shows\n%s", out)
 	}
 	d.all("caddy stockgate person")
-}
-
-func runRebuild(d *doc) {
-	w := d.site("double11")
-	w.shopper.Hold("r1", "20002001", 1, time.Hour)
-	d.file("orders.csv", "reservation\nr1\n")
-	caughtUp(d.T, d.s, w.ledger)
-	if err := w.redis.Client().FlushAll(d.Context()).Err(); err != nil {
-		d.Fatal(err)
-	}
-	d.all("caddy stockgate")
 }
 
 func runReconcile(d *doc) {

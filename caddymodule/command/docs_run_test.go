@@ -9,29 +9,22 @@ import (
 
 // scenarios make what the commands of a page are about, and run them.
 var scenarios = map[string]func(*doc){
-	"docs/alerts.md":     runAlerts,
 	"docs/api.md":        runAPI,
-	"docs/bypass.md":     runBypass,
 	"docs/capacity.md":   runCapacity,
 	"docs/carts.md":      aboutHolds,
-	"docs/dashboard.md":  runReport,
-	"docs/doctor.md":     runDoctor,
+	"docs/dashboard.md":  runDashboard,
 	"docs/filters.md":    runTry,
 	"docs/guarantees.md": runGuarantees,
 	"docs/install.md":    runInstall,
-	"docs/books.md":    runJournal,
+	"docs/books.md":      runJournal,
 	"docs/moving-in.md":  runMoveIn,
-	"docs/operate.md":    runDoctor,
 	"docs/persons.md":    runPersons,
 	"docs/queue.md":      runQueue,
-	"docs/rebuild.md":    runRebuild,
-	"docs/reconcile.md":  runReconcile,
 	"docs/rehearse.md":   runRehearse,
 	"docs/runbook.md":    runRunbook,
 	"docs/sales.md":      runSales,
-	"docs/internals.md":    runScripts,
+	"docs/internals.md":  runScripts,
 	"docs/shop.md":       runShop,
-	"docs/upgrade.md":    runUpgrade,
 }
 
 // quickStart, compose and the others say where lines are run that no scenario runs, or why
@@ -60,14 +53,13 @@ var elsewhere = map[string]map[string]string{
 		"make bench": benchmark, "make bench BENCHTIME=3s RUNS=3": benchmark, `make bench CASES="sold-out-* reserve"`: benchmark,
 		`make bench BENCHFLAGS="-connections 256"`: benchmark, "bench/pgo": benchmark, "bench/levers": benchmark,
 	},
+	"bench/results/evidence.md": {
+		"make attack": long, "make attack-short": long, "make attack-short SCENARIOS=dead-shard SEED=7": long,
+		"make chaos SEEDS=200": long, "make chaos CONFIGS=sentinel-acks SEED=7 SEEDS=1": long, "make chaos-short": long,
+		"make upgrade": long, "make upgrade TOGETHER=all": long,
+	},
 	"docs/connect.md": {
 		"caddy stockgate learn buy.har": learns, "caddy stockgate learn buy.har sold-out.har": learns,
-	},
-	"docs/evidence.md": {
-		"make attack": long, "make attack-short": long, "make attack-short SCENARIOS=dead-shard SEED=7": long,
-	},
-	"docs/guarantees.md": {
-		"make chaos SEEDS=200": long, "make chaos CONFIGS=sentinel-acks SEED=7 SEEDS=1": long, "make chaos-short": long,
 	},
 	"docs/install.md": {
 		"VERSION=v1.0.0 ARCH=amd64": release,
@@ -90,14 +82,13 @@ var elsewhere = map[string]map[string]string{
 		"docker compose exec edge1 caddy stockgate sale apply /etc/caddy/sale.yaml": compose, "docker compose exec edge1 caddy stockgate sale open first": compose,
 		`curl -u alice:stockgate --json '{"sku":"20002001","quantity":2}' http://localhost:8000/api/order`: compose,
 	},
-	"docs/runbook.md": {"caddy stockgate key replace --begin-anew": "it needs an edge with another key: run by TestKeyReplace in caddymodule/command/operator_day_test.go"},
+	"docs/runbook.md": {
+		"caddy stockgate key replace --begin-anew": "it needs an edge with another key: run by TestKeyReplace in caddymodule/command/operator_day_test.go",
+		"systemctl restart stockgate":              "needs root and the service: scripts/deb-test upgrades the package",
+	},
 	"docs/sales.md": {
 		"caddy stockgate stock add double11 20002001 --region market --id market-to-site-1 -- -5": channels,
 		"caddy stockgate stock add double11 20002001 --region site --id site-from-market-1 5":     channels,
-	},
-	"docs/upgrade.md": {
-		"systemctl restart stockgate": "needs root and the service: scripts/deb-test upgrades the package",
-		"make upgrade":                long, "make upgrade TOGETHER=all": long,
 	},
 	"docs/shops.md": {"caddy stockgate reconcile flash --shop orders.csv": shops},
 	"examples/k6/README.md": {

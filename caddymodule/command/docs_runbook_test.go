@@ -1,14 +1,39 @@
 package command_test
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
+	"testing"
 	"time"
 )
 
-// runRunbook runs the runbook from the week before to the week after.
+// runRunbook runs the sale of the runbook, and each of its later sections on a site of its own.
 func runRunbook(d *doc) {
+	d.in("the sale", runSaleOfRunbook)
+	for heading, scenario := range map[string]func(*doc){
+		"Bypass": runBypass, "Reconcile": runReconcile, "The doctor": runDoctor, "Upgrade": runUpgrade,
+	} {
+		d.in(heading, scenario)
+	}
+}
+
+// in runs a scenario on a site of its own, for the section of that heading if the page has one.
+func (d *doc) in(heading string, scenario func(*doc)) {
+	d.Run(heading, func(t *testing.T) {
+		part := *d
+		part.T, part.dir, part.done = t, t.TempDir(), make(map[string]bool)
+		if strings.Contains(d.text, "\n## "+heading+"\n") {
+			part.lines = commands(section(t, d.text, heading))
+		}
+		scenario(&part)
+		maps.Copy(d.done, part.done)
+	})
+}
+
+// runSaleOfRunbook runs the runbook from the week before to the week after.
+func runSaleOfRunbook(d *doc) {
 	w := d.site()
 	d.file("double11.yaml", strings.Replace(docSale, "%s", "double11", 1))
 	for _, heading := range []string{"The week before", "The hour before"} {
@@ -23,6 +48,7 @@ func runRunbook(d *doc) {
 	w.shopper.Must(w.shopper.Confirm(d.Context(), "double11", "r1", "answer", "status_201"))
 
 	// before it is closed: what it takes when Redis has lost it, and when the shop was away
+	d.file("orders.csv", "reservation\nr1\n")
 	caughtUp(d.T, d.s, w.ledger)
 	if err := w.redis.Client().FlushAll(d.Context()).Err(); err != nil {
 		d.Fatal(err)

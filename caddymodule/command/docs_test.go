@@ -29,7 +29,7 @@ func page(t *testing.T, file string) string {
 func pagesOfDocs(t *testing.T) []string {
 	t.Helper()
 	names := []string{"README.md", "bench/README.md"}
-	for _, pattern := range []string{"docs/*.md", "examples/*.md", "examples/*/*.md"} {
+	for _, pattern := range []string{"docs/*.md", "bench/results/*.md", "examples/*.md", "examples/*/*.md"} {
 		files, err := filepath.Glob(root + pattern)
 		if err != nil || len(files) == 0 {
 			t.Fatalf("no pages %s: %v", pattern, err)

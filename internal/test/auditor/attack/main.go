@@ -3,7 +3,7 @@
 //
 //	attack -seed 1 -scenarios all -long -out results.json
 //	attack -list
-//	attack -scenarios none -out docs/evidence.json -evidence docs/evidence.md
+//	attack -scenarios none -out bench/results/evidence.json -evidence bench/results/evidence.md
 package main
 
 import (

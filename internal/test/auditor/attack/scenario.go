@@ -17,7 +17,7 @@ import (
 // scenario is one way to attack.
 type scenario struct {
 	name  string
-	about string // what is done, and what must hold, for docs/evidence.md
+	about string // what is done, and what must hold, for bench/results/evidence.md
 	short bool   // part of the run in CI
 	asked bool   // needs more than others, and runs only where it is named
 	run   func(a *attack)
