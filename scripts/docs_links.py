@@ -4,6 +4,7 @@ import json
 import os
 import posixpath
 import re
+import shutil
 
 REPOSITORY = "https://github.com/stockgate/stockgate/blob/main/"
 
@@ -48,7 +49,7 @@ def moves(config):
     for line in config["extra"]["moved"].splitlines():
         old, new = line.split()
         page, _, anchor = old.partition("#")
-        pages.setdefault(page, {})[anchor] = "../" + address(new)
+        pages.setdefault(page, {})[anchor] = ("" if page == "README.md" else "../") + address(new)
     return pages
 
 
@@ -61,7 +62,24 @@ def on_page_content(html, page, config, **_):
     return html + script(moved, None) if moved else html
 
 
+# What theme_extra.js of the theme does for these pages.
+TABLES = """for (const table of document.querySelectorAll('.rst-content table')) table.classList.add('docutils')
+"""
+
+
+def complete(scripts):
+    """Adds the scripts that Debian's mkdocs 1.4 names in its pages and does not have: without jQuery, phones have
+    no menu."""
+    jquery, extra = posixpath.join(scripts, "jquery-3.6.0.min.js"), posixpath.join(scripts, "theme_extra.js")
+    if not os.path.exists(jquery) and os.path.exists(posixpath.join(scripts, "jquery-2.1.1.min.js")):
+        shutil.copyfile(posixpath.join(scripts, "jquery-2.1.1.min.js"), jquery)
+    if not os.path.exists(extra):
+        with open(extra, "w", encoding="utf-8") as file:
+            file.write(TABLES)
+
+
 def on_post_build(config, **_):
+    complete(posixpath.join(config["site_dir"], "js"))
     for old, moved in moves(config).items():
         if os.path.exists(posixpath.join(config["docs_dir"], old)):
             continue

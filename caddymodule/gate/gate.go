@@ -54,7 +54,8 @@ type Gate struct {
 	// Check is no option, and an error: the handler stockgate_check refuses early and reserves nothing.
 	Check json.RawMessage `json:"check,omitempty"`
 	// Ref is the shop's own name of the order or cart, 1 to 128 characters: sold once to its buyer, then forwarded
-	// again under the same reservation. `shared`: one order for all buyers. Default: none.
+	// again under the same reservation. `shared`: one order for all buyers; only for refs that cannot be guessed.
+	// Default: none.
 	//
 	// It has the form of a SKU. In a sale a buyer has at most one reservation for it that is not released or
 	// expired: while that one is decided, another attempt is refused; when it is sold, the same order is forwarded

@@ -99,12 +99,13 @@ type AttemptOptions struct {
 func (o *AttemptOptions) directives() map[string]directive.Option {
 	options := o.Options.Directives()
 	maps.Copy(options, map[string]directive.Option{
-		"jwt":           {Usage: jwt.Usage, Read: jwt.ReadOption(&o.JWT), List: true},
-		"sale":          {Usage: "sale <value...>", Read: directive.Texts(&o.Sale)},
-		"buyer":         {Usage: "buyer <value...>", Read: directive.Texts(&o.Buyer)},
-		"identity":      {Usage: "identity phone|email|address|device|ip <value...>", Read: o.readIdentity, List: true},
-		"region":        {Usage: "region <value...>", Read: directive.Texts(&o.Region)},
-		"line":          {Usage: lineUsage, Read: o.readLine, List: true},
+		"jwt":      {Usage: jwt.Usage, Read: jwt.ReadOption(&o.JWT), List: true},
+		"sale":     {Usage: "sale <value...>", Read: directive.Texts(&o.Sale)},
+		"buyer":    {Usage: "buyer <value...>", Read: directive.Texts(&o.Buyer)},
+		"identity": {Usage: "identity phone|email|address|device|ip <value...>", Read: o.readIdentity, List: true},
+		"region":   {Usage: "region <value...>", Read: directive.Texts(&o.Region)},
+		"line":     {Usage: lineUsage, Read: o.readLine, List: true},
+		// all lines of an array, up to 50, all or nothing: of the body, a lookup, or an argument of GraphQL.
 		"lines":         {Usage: "lines <array> <sku-field> [<quantity-field>] | {form.<skus>[]} [{form.<quantities>[]}]", Read: o.readLines},
 		"rate":          {Usage: "rate <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared] [late] [shadow]", Read: ratelimit.ReadRate(&o.Rates), List: true},
 		"challenge":     {Usage: "challenge pow { … }", Read: pow.ReadOption(&o.Challenge)},

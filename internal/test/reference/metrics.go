@@ -44,7 +44,7 @@ func Metrics(root string) (string, error) {
 		if m.labels != "" {
 			labels = "{" + m.labels + "}"
 		}
-		fmt.Fprintf(&b, "- `%s%s` %s: %s\n", m.name, labels, m.kind, m.help)
+		fmt.Fprintf(&b, "- `%s%s` (%s): %s\n", m.name, labels, m.kind, strings.TrimSuffix(m.help, "."))
 	}
 	return b.String(), nil
 }
@@ -61,6 +61,18 @@ func (s *sources) metrics(dir string, file *ast.File, f *ast.FuncDecl) ([]metric
 			if lit, ok := n.Rhs[0].(*ast.FuncLit); ok {
 				local[n.Lhs[0].(*ast.Ident).Name] = lit
 			}
+		case *ast.KeyValueExpr: // a description, in the field that Collect reads
+			if call, ok := n.Value.(*ast.CallExpr); ok {
+				m, ok, err := s.metric(dir, file, local, call)
+				errs = append(errs, err)
+				if name, named := n.Key.(*ast.Ident); ok && named && s.summaries(dir)[name.Name] {
+					m.kind, m.labels = "summary", "quantile"
+				}
+				if ok {
+					found = append(found, m)
+				}
+				return !ok
+			}
 		case *ast.CallExpr:
 			m, ok, err := s.metric(dir, file, local, n)
 			errs = append(errs, err)
@@ -71,6 +83,26 @@ func (s *sources) metrics(dir string, file *ast.File, f *ast.FuncDecl) ([]metric
 		return true
 	})
 	return found, errors.Join(errs...)
+}
+
+// summaries are the fields whose descriptions are collected as summaries.
+func (s *sources) summaries(dir string) map[string]bool {
+	fields := make(map[string]bool)
+	for _, file := range s.parsed[dir] {
+		ast.Inspect(file, func(n ast.Node) bool {
+			call, ok := n.(*ast.CallExpr)
+			if !ok || len(call.Args) == 0 {
+				return true
+			}
+			made, ok := call.Fun.(*ast.SelectorExpr)
+			field, is := call.Args[0].(*ast.SelectorExpr)
+			if ok && is && made.Sel.Name == "MustNewConstSummary" {
+				fields[field.Sel.Name] = true
+			}
+			return true
+		})
+	}
+	return fields
 }
 
 func (s *sources) metric(dir string, file *ast.File, local map[string]*ast.FuncLit, call *ast.CallExpr) (m metric, ok bool, err error) {

@@ -234,7 +234,7 @@ func commentOf(file *ast.File, entry ast.Node) string {
 }
 
 // option reads one entry. Its text is the comment above it; without one, the comment of the field that it
-// fills: the one whose address Read gets, to which Read assigns, or that has the option's name in JSON.
+// fills: the one whose address Read gets, that has the option's name in JSON, or to which Read assigns first.
 func (s *sources) option(p place, file *ast.File, fields []field, name, comment string, value *ast.CompositeLit) (option, error) {
 	o := option{name: name, text: first(comment)}
 	var read ast.Expr
@@ -256,7 +256,7 @@ func (s *sources) option(p place, file *ast.File, fields []field, name, comment 
 	if o.usage == "" || o.text != "" {
 		return o, nil
 	}
-	for _, candidate := range []string{addressed(read), s.assigned(p, fields, read), byTag(fields, name)} {
+	for _, candidate := range []string{addressed(read), byTag(fields, name), s.assigned(p, fields, read)} {
 		for _, f := range fields {
 			if f.name == candidate {
 				o.text = about(f)
