@@ -14,7 +14,7 @@ var metricPackages = []string{"caddymodule/internal/meter", "caddymodule/app"}
 // metric is one registration.
 type metric struct{ name, kind, labels, help string }
 
-// Metrics returns the metrics of the source, by name.
+// Metrics returns the metrics of the source, by kind and name.
 func Metrics(root string) (string, error) {
 	s := newSources(root)
 	var all []metric
@@ -39,12 +39,18 @@ func Metrics(root string) (string, error) {
 	}
 	slices.SortFunc(all, func(a, b metric) int { return strings.Compare(a.name, b.name) })
 	var b strings.Builder
-	for _, m := range all {
-		labels := ""
-		if m.labels != "" {
-			labels = "{" + m.labels + "}"
+	for _, list := range []struct{ kind, heading string }{{"counter", "Counters"}, {"gauge", "Gauges"}, {"histogram", "Histograms"}, {"summary", "Summaries"}} {
+		fmt.Fprintf(&b, "\n## %s\n\n", list.heading)
+		for _, m := range all {
+			if m.kind != list.kind {
+				continue
+			}
+			labels := ""
+			if m.labels != "" {
+				labels = "{" + m.labels + "}"
+			}
+			fmt.Fprintf(&b, "- `%s%s`: %s\n", m.name, labels, strings.TrimSuffix(m.help, "."))
 		}
-		fmt.Fprintf(&b, "- `%s%s` (%s): %s\n", m.name, labels, m.kind, strings.TrimSuffix(m.help, "."))
 	}
 	return b.String(), nil
 }

@@ -122,11 +122,11 @@ func list(options []option, links map[string]string) string {
 			usage = "[" + usage + "](" + link + ")"
 		}
 		text, without := withoutDefault(o.text)
+		if o.repeatable {
+			usage += `\*`
+		}
 		if without != "" {
 			usage += " (" + without + ")"
-		}
-		if o.repeatable {
-			text += " Repeatable."
 		}
 		fmt.Fprintf(&b, "- %s: %s\n", usage, text)
 	}
