@@ -124,9 +124,12 @@ shops-needs: build
 lint:
 	scripts/lint
 
-# The site of docs, in bin/site. A link that leads nowhere is an error.
+# The options, metrics and commands in docs, from the source; and the site of docs, in bin/site. A link that
+# leads nowhere is an error.
 docs:
 	scripts/need mkdocs
+	go test -count=1 -vet=off -run '^TestReference$$' ./internal/test/reference -update
+	go test -count=1 -vet=off -run '^TestReference$$' ./caddymodule/command -update
 	PYTHONDONTWRITEBYTECODE=1 mkdocs build --quiet --strict
 
 # Every fuzz target for FUZZTIME each.

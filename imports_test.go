@@ -322,7 +322,7 @@ var arrows = map[string][]string{
 
 // inMap reports whether a package is one of those that arrows names.
 func inMap(name string) bool {
-	for _, other := range []string{"bench", "cmd", "e2e", "examples", "internal/test/auditor", "internal/test/chaos", "internal/test/chromium", "internal/test/draw", "internal/test/ledgertest", "internal/test/mariadbtest", "internal/test/model", "internal/test/pgtest", "internal/test/redistest",
+	for _, other := range []string{"bench", "cmd", "e2e", "examples", "internal/test/auditor", "internal/test/chaos", "internal/test/chromium", "internal/test/draw", "internal/test/ledgertest", "internal/test/mariadbtest", "internal/test/model", "internal/test/pgtest", "internal/test/redistest", "internal/test/reference",
 		"internal/test/spawn", "internal/shop", "caddymodule/internal/sitetest", "internal/stampede", "internal/test/stocktest"} {
 		if name == other || strings.HasPrefix(name, other+"/") {
 			return false

@@ -29,41 +29,40 @@ func init() { caddy.RegisterModule(new(App)) }
 // App holds what all gates of a configuration share: the Redis with the stock and
 // the keys that sign reservation tokens.
 type App struct {
-	// Redis is the Redis that has the stock. It or Store is required.
+	// Redis is the Redis with the stock, for one edge or several; this or `store` is required. `embedded` is in
+	// this process, to try things: nothing survives it, and it sells to clients of this machine only.
 	Redis *Redis `json:"redis,omitempty"`
-	// Store keeps the stock in a redis-server that this process runs for itself. It excludes
-	// Redis.
+	// Store is a directory in which a redis-server that Caddy runs keeps the stock of this machine alone.
 	Store *OwnStore `json:"store,omitempty"`
-	// RateRedis is the Redis that counts shared rates, so that the keys of attackers never
-	// share memory with the stock. It needs no persistence, and may evict keys; while it
-	// does not answer, gates with a shared rate answer 503. It takes neither embedded, nor
-	// replica_acks, nor at_risk. Default: Redis.
+	// RateRedis counts shared rates, so that attackers' keys share no memory with the stock. Default: `redis`.
+	//
+	// It needs no persistence, and may evict keys; while it does not answer, gates with a shared rate answer 503.
+	// It takes neither embedded, nor replica_acks, nor at_risk.
 	RateRedis *Redis `json:"rate_redis,omitempty"`
-	// KeyPrefix begins every key in Redis. Default: stockgate.
+	// KeyPrefix begins every key in Redis. Default: `stockgate`.
 	KeyPrefix string `json:"key_prefix,omitempty"`
-	// Token says how reservation tokens are signed.
+	// Token is how reservation tokens are signed.
 	Token Token `json:"token,omitzero"`
-	// Lists are named lists of buyers, phones, e-mail addresses, devices and addresses, for `deny` and
-	// `allow` of the gates. A name is 1 to 64 of a-z, 0-9, underscore and hyphen.
+	// Lists are for `deny` and `allow`; a name has 1 to 64 of `a-z 0-9 _ -`.
+	//
+	// They have buyers, phones, e-mail addresses, devices and addresses.
 	Lists map[string]accesslist.Source `json:"lists,omitempty"`
-	// Identities say which spellings of a phone, an e-mail address or a buyer are one person,
-	// for gates, lists and purchases that are moved in. All edges on one Redis need the same.
-	// Default: nothing is guessed.
+	// Identities are which spellings of a phone, an e-mail address or a buyer are one person. Default: nothing is
+	// guessed.
+	//
+	// All edges on one Redis need the same.
 	Identities *IdentitySpellings `json:"identities,omitempty"`
-	// Messages are the sentences of refusals in the languages of buyers, for all gates and guards.
-	// Default: English and Chinese, built in.
+	// Messages are the sentences of refusals, for all gates and guards. Default: English and Chinese.
 	Messages *directive.Messages `json:"messages,omitempty"`
-	// LedgerRaw is the database that keeps a copy of every movement. Default: none.
+	// LedgerRaw is a database with a copy of every movement. Default: none.
 	LedgerRaw json.RawMessage `json:"ledger,omitempty" caddy:"namespace=stockgate.ledgers inline_key=driver"`
-	// Journal says how much of each sale's journal is kept in Redis.
+	// Journal is how long movements stay in Redis.
 	Journal Journal `json:"journal,omitzero"`
-	// Outbox is the receiver to which every movement is sent over HTTP. Default: none.
+	// Outbox posts every movement to a receiver. Default: none.
 	Outbox *Outbox `json:"outbox,omitempty"`
-	// MirrorRaw is the module stockgate.mirror: a Redis of the shop's own in which numbers of the
-	// sales are kept current. Default: none.
+	// MirrorRaw keeps keys of the shop's own Redis current. Default: none.
 	MirrorRaw json.RawMessage `json:"mirror,omitempty"`
-	// NotifyRaw is the module stockgate.notify: the receiver that tells operators what happens in a
-	// sale. Default: none.
+	// NotifyRaw tells operators what happens in a sale. Default: none.
 	NotifyRaw json.RawMessage `json:"notify,omitempty"`
 
 	journals      journalService
@@ -220,14 +219,15 @@ func (a *App) Cleanup() error {
 
 // Token says how reservation tokens are signed.
 type Token struct {
-	// Keys sign and verify: the first one signs, and all are published. Default: auto.
+	// Keys are `auto`, an Ed25519 key made on the first start and kept in Caddy's storage (edges that do not share
+	// storage need an explicit key); PEM; or a secret of at least 32 bytes (HS256). The first key signs, all
+	// verify. Default: `auto`.
 	Keys []TokenKey `json:"keys,omitempty"`
-	// Issuer is the claim iss. Default: stockgate.
+	// Issuer is the claim `iss`. Default: `stockgate`.
 	Issuer string `json:"issuer,omitempty"`
-	// Audience is the claim aud, which the shop checks. Default: order-backend.
+	// Audience is the claim `aud`, which the shop checks. Default: `order-backend`.
 	Audience string `json:"audience,omitempty"`
-	// Margin is how long before the end of the hold the token expires. Default: a fifth of
-	// the gate's hold_for, within 1s and 5s.
+	// Margin is how long before the end of the hold the token expires. Default: a fifth of `hold_for`, 1s to 5s.
 	Margin caddy.Duration `json:"margin,omitempty"`
 }
 

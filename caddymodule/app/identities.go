@@ -13,15 +13,14 @@ import (
 
 // IdentitySpellings say which spellings of an identity are one person.
 type IdentitySpellings struct {
-	// Country is where phone numbers without a country's code are of, by the two letters that
-	// ISO 3166 gives it, such as DE: then `0171 …` and `+49 171 …` are one phone. Default:
-	// none is guessed.
+	// Country is the country, by two letters (ISO 3166), of phone numbers without its code: with `DE`, `0171
+	// 1234567` is `+49 171 1234567`. Default: none is guessed.
 	Country string `json:"country,omitempty"`
-	// Buyer says what a buyer is: name, compared byte for byte, or email: a buyer with an @ is
-	// an e-mail address, and `A@x.test` and `a@x.test` are one buyer. Default: name.
+	// Buyer: with `email`, one with an @ is an e-mail address: `A@x.test` is `a@x.test`; with `name`, buyers are
+	// compared byte for byte. Default: `name`.
 	Buyer string `json:"buyer,omitempty"`
-	// EmailTags says what a +tag in an e-mail address is: kept, `a+shop@x.test` is another
-	// person than `a@x.test`, or ignored. Default: kept.
+	// EmailTags: with `ignored`, `ann+shop@x.test` is `ann@x.test`, though some providers have two customers there.
+	// Default: `kept`.
 	EmailTags string `json:"email_tags,omitempty"`
 }
 

@@ -52,10 +52,9 @@ type StockDatabase interface {
 // Journal bounds how much of each sale's journal stays in Redis. The newest 10,000
 // movements always stay and, with a ledger, all that the ledger does not have yet.
 type Journal struct {
-	// Keep is how long movements are kept. Default: 168h.
+	// Keep is how long movements stay, at least 1m. Default: 168h.
 	Keep caddy.Duration `json:"keep,omitempty"`
-	// Most is how many movements of a sale are kept. Default: 5,000,000, with a ledger
-	// 100,000.
+	// Most is how many movements of a sale stay, at least 10,000. Default: 5,000,000; with a ledger 100,000.
 	Most int64 `json:"most,omitempty"`
 }
 

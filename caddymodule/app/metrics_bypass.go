@@ -7,7 +7,7 @@ type bypassCollector struct{ on *prometheus.Desc }
 
 func newBypassCollector() bypassCollector {
 	return bypassCollector{prometheus.NewDesc("stockgate_bypass",
-		"1 while orders of the gate pass at this edge without a reservation, and until their sales are paused; absent: none pass.",
+		"1: orders of the gate pass at this edge without a reservation, or have passed and its sales are not paused yet; absent: none pass.",
 		[]string{"gate"}, nil)}
 }
 

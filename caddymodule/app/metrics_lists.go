@@ -8,7 +8,7 @@ type listsCollector struct{ entries *prometheus.Desc }
 
 func newListsCollector() listsCollector {
 	return listsCollector{prometheus.NewDesc("stockgate_list_entries",
-		"Entries of a named list as this edge knows it; of one in Redis 0 until it was read, and removed ones count until it is read again.",
+		"Entries of a list, as this edge knows it.",
 		[]string{"list"}, nil)}
 }
 

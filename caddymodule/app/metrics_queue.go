@@ -17,9 +17,9 @@ func newQueueGauges() queueGauges {
 		atShop:  gauge("stockgate_queue_at_shop", "Orders of the queue that are at the shop."),
 		oldest:  gauge("stockgate_queue_oldest_seconds", "How long the first order in line has waited; 0: none waits."),
 		bytes:   gauge("stockgate_queue_bytes", "What the orders that wait take in Redis."),
-		paused:  gauge("stockgate_queue_paused", "Whether no order goes to the shop, because an operator has paused the line or the shop has asked for later: 1 or 0."),
+		paused:  gauge("stockgate_queue_paused", "1: no order goes to the shop, because an operator or the shop has stopped the line."),
 		pace:    gauge("stockgate_queue_pace", "Orders a second that went to the shop in the last 10 seconds."),
-		skipped: gauge("stockgate_queue_skipped", "Orders that wait and that no gate of an edge that runs can send: they are skipped."),
+		skipped: gauge("stockgate_queue_skipped", "Orders that wait and that no gate of a running edge can send."),
 	}
 }
 

@@ -13,14 +13,14 @@ type storeCollector struct{ up, restarts, cut, files, free, lasts, rewriting, sy
 func newStoreCollector() *storeCollector {
 	series := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, nil, nil) }
 	return &storeCollector{
-		up:        series("stockgate_store_up", "Whether the redis-server of store runs and answers: 1 or 0."),
-		restarts:  series("stockgate_store_restarts_total", "How often the redis-server of store ended by itself and was started again."),
-		cut:       series("stockgate_store_cut_bytes", "Bytes that were no whole record at the end of the append-only file and that the redis-server of store has cut off, since Caddy started."),
-		files:     series("stockgate_store_files_bytes", "Bytes of all files of store."),
-		free:      series("stockgate_store_disk_free_bytes", "Bytes that are left on the disk of store."),
-		lasts:     series("stockgate_store_disk_lasts_seconds", "How long the disk of store lasts at the pace of the last ten minutes, apart from rewrites; +Inf: the files do not grow. Not there until a pace is known."),
-		rewriting: series("stockgate_store_rewriting", "Whether the redis-server of store is rewriting its append-only file: 1 or 0."),
-		syncs:     series("stockgate_store_sync_seconds", "How long the disk of store takes to write and sync a record, every few seconds; the quantiles cover the last ten minutes."),
+		up:        series("stockgate_store_up", "1: the redis-server of store runs and answers."),
+		restarts:  series("stockgate_store_restarts_total", "How often its redis-server ended by itself."),
+		cut:       series("stockgate_store_cut_bytes", "Bytes that were no whole record at the end of its file, cut off since Caddy started."),
+		files:     series("stockgate_store_files_bytes", "Bytes of its files."),
+		free:      series("stockgate_store_disk_free_bytes", "Bytes left on its disk."),
+		lasts:     series("stockgate_store_disk_lasts_seconds", "How long its disk lasts at the pace of the last ten minutes; +Inf: the files do not grow; absent: not known yet."),
+		rewriting: series("stockgate_store_rewriting", "1: its redis-server is rewriting its file."),
+		syncs:     series("stockgate_store_sync_seconds", "How long its disk takes to write and sync a record: half and 99 % of the last ten minutes."),
 	}
 }
 

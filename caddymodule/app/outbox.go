@@ -22,16 +22,15 @@ type Outbox struct {
 	// URL is where movements are posted: http or https. It may contain placeholders such as
 	// {env.ORDERS_URL}. Required.
 	URL string `json:"url"`
-	// Secrets sign each request, every one of them, as in Standard Webhooks: whsec_ and
-	// base64 of 24 to 64 bytes, or a placeholder for it. At least one is required.
+	// Secrets sign each request, all of them: `whsec_` and base64 of 24 to 64 bytes. Required.
 	Secrets []string `json:"secrets"`
-	// Batch is the maximum number of movements in one request, up to 1000. Default: 100.
+	// Batch is how many movements a request has at most, up to 1,000. Default: 100.
 	Batch int `json:"batch,omitempty"`
 	// Timeout is how long the receiver may take to answer, 1s to 1m. Default: 15s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// Sales limits what is sent to these sales. Default: all.
+	// Sales are the only ones that are sent. Default: all.
 	Sales []string `json:"sales,omitempty"`
-	// Kinds limits what is sent to these kinds of movements. Default: all.
+	// Kinds are the only kinds of movements that are sent. Default: all.
 	Kinds []string `json:"kinds,omitempty"`
 }
 

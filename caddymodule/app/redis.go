@@ -18,27 +18,30 @@ type Redis struct {
 	// Embedded runs a Redis in this process. Its data is lost when the process ends, and the
 	// edge sells only to clients on this machine. Excludes all other options but timeout.
 	Embedded bool `json:"embedded,omitempty"`
-	// Addresses are host:port, or one redis://, rediss:// or unix:// URL.
+	// Addresses are host:port of the server, the sentinels or the cluster's nodes, or one `redis://`, `rediss://`
+	// or `unix://` URL, which may name user, password and database; here or in the option's line. Required.
 	Addresses []string `json:"addresses,omitempty"`
-	// Sentinel is the name of the master; Addresses are then those of the sentinels.
+	// Sentinel is the master's name; the addresses are then the sentinels'.
 	Sentinel string `json:"sentinel,omitempty"`
-	// SentinelUsername and SentinelPassword log in to the sentinels; the password may be a placeholder.
+	// SentinelUsername is the user at the sentinels. Default: none.
 	SentinelUsername string `json:"sentinel_username,omitempty"`
+	// SentinelPassword is the password there. It may be a placeholder.
 	SentinelPassword string `json:"sentinel_password,omitempty"`
-	// Cluster says that Addresses are nodes of a Redis Cluster.
-	Cluster  bool   `json:"cluster,omitempty"`
+	// Cluster: the addresses are nodes of a Redis Cluster.
+	Cluster bool `json:"cluster,omitempty"`
+	// Username is the ACL user. Default: none.
 	Username string `json:"username,omitempty"`
-	// Password may be a placeholder such as {env.REDIS_PASSWORD}.
+	// Password may be a placeholder such as `{env.REDIS_PASSWORD}`, which keeps it out of config dumps; not with
+	// one in the URL.
 	Password string `json:"password,omitempty"`
-	// TLS connects with TLS.
+	// TLS connects with TLS, also to sentinels and nodes. Default: off.
 	TLS bool `json:"tls,omitempty"`
 	// TLSFiles are the certificates of TLS. Default: the authorities of the system, and no client certificate.
 	TLSFiles *RedisTLS `json:"tls_files,omitempty"`
-	// Timeout bounds how long an attempt waits for Redis. Default: 500ms.
+	// Timeout is how long an attempt waits for Redis; then it is `unavailable`. Default: 500ms.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// ReplicaAcks is the number of replicas that must have an operation (a reservation, or a
-	// request of the shop or of an operator) before its caller gets success; with fewer, the
-	// answer is 503. Default: 0.
+	// ReplicaAcks is how many replicas must have a change before it is acknowledged, and how long to wait for
+	// them; then the answer is 503. Not with `cluster`. Default: 0, 50ms.
 	ReplicaAcks int `json:"replica_acks,omitempty"`
 	// ReplicaAcksWait bounds the wait for these replicas. Default: 50ms.
 	ReplicaAcksWait caddy.Duration `json:"replica_acks_wait,omitempty"`
@@ -48,10 +51,9 @@ type Redis struct {
 	// FenceOff sells at once from such a Redis: what it has lost is sold again. All edges must
 	// have the same setting.
 	FenceOff bool `json:"fence_off,omitempty"`
-	// AtRisk bounds what a failover may lose: a number of units of each sale such as 50, or
-	// how long the oldest of them may have been at risk, such as 1s. At the bound attempts are
-	// unavailable until the replicas have what was sold. Default: any. With Sentinel or
-	// Cluster it is required, unless ReplicaAcks is given.
+	// AtRisk is what a failover may lose of a sale: units, or the age of the oldest. There attempts are
+	// `unavailable` until the replicas have what was sold. Required with `cluster`, and with `sentinel` without
+	// `replica_acks`. Default: `any`.
 	AtRisk string `json:"at_risk,omitempty"`
 }
 
@@ -110,11 +112,15 @@ func readRedis(into **Redis, name string) func(*caddyfile.Dispenser, string) err
 			"cluster":  {Usage: "cluster", Read: directive.Flag(&r.Cluster)},
 			"username": {Usage: "username <name>", Read: directive.Text(&r.Username)},
 			"password": {Usage: "password <password>", Read: directive.Text(&r.Password)},
-			"tls":      {Usage: "tls", Read: r.readTLS},
-			"timeout":  {Usage: "timeout <duration>", Read: directive.Duration(&r.Timeout)},
+			// connects with TLS, also to sentinels and nodes.
+			"tls":     {Usage: "tls", Read: r.readTLS},
+			"timeout": {Usage: "timeout <duration>", Read: directive.Duration(&r.Timeout)},
 		}
 		if name == "redis" {
 			options["replica_acks"] = directive.Option{Usage: "replica_acks <number> [<duration>]", Read: r.readReplicaAcks}
+			// how long a sale waits, after its Redis was promoted or restarted, for edges that have not said what they
+			// know; more than 3s. `off`: it sells at once, and sells again what Redis has lost. All edges must have the
+			// same. Default: 10s.
 			options["fence"] = directive.Option{Usage: "fence <duration> | off", Read: r.readFence}
 			options["at_risk"] = directive.Option{Usage: "at_risk any | <units> | <duration>", Read: directive.Text(&r.AtRisk)}
 		}

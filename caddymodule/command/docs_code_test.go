@@ -186,7 +186,7 @@ func TestItemsOfDocs(t *testing.T) {
 
 // Every query for Prometheus names metrics that there are.
 func TestPromQLOfDocs(t *testing.T) {
-	metrics := page(t, root+"docs/operate.md")
+	metrics := page(t, root+"docs/metrics.md")
 	for _, b := range blocksOf(t, "promql") {
 		for _, name := range regexp.MustCompile(`stockgate_[a-z_]+`).FindAllString(b[1], -1) {
 			if !strings.Contains(metrics, "`"+name+"`") && !strings.Contains(metrics, "`"+name+"{") {

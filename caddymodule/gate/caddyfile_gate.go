@@ -133,7 +133,9 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"idempotency_ttl": {Usage: "idempotency_ttl <duration>", Read: directive.Duration(&g.IdempotencyTTL)},
 		"outcome":         {Usage: "outcome response|backend|ask …", Read: g.readOutcome},
 		"@":               {Usage: "@<name> { … }", Read: g.readAnswer, List: true},
-		"confirm":         {Usage: "confirm <code|class|@name...>", Read: rules.read("confirm"), List: true},
+		// answers that confirm the reservation. Not with `outcome backend`. Default: `2xx`.
+		"confirm": {Usage: "confirm <code|class|@name...>", Read: rules.read("confirm"), List: true},
+		// answers that release it. Default: `4xx` except 408, 409 and 499; with `outcome backend` none.
 		"release":         {Usage: "release <code|class|@name...>", Read: rules.read("release"), List: true},
 		"in_doubt":        {Usage: inDoubtUsage, Read: rules.readInDoubt},
 		"queue":           {Usage: waiting.Usage, Read: waiting.ReadOption(&g.Queue)},

@@ -8,8 +8,8 @@ import (
 )
 
 // conflicts are the options that exclude each other, and those that need others: the only place that has
-// them. A gate or a check that breaks one of them is an error, in a Caddyfile as in JSON. A test compares
-// the table in docs/configure.md.
+// them. A gate or a check that breaks one of them is an error, in a Caddyfile as in JSON. docs/configure.md
+// lists them, made from here.
 var conflicts = []conflict{
 	{option: "one_at_a_time", check: true, excludes: []string{"line", "lines", "graphql", "json_body", "persisted", "rate", "deny", "allow", "challenge", "fast_refusals", "max_in_flight"},
 		why: "with it a check only lets requests of a session wait, so put the other option into another stockgate_check"},

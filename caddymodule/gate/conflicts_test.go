@@ -2,8 +2,6 @@ package gate_test
 
 import (
 	"encoding/json"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -106,27 +104,5 @@ func TestConflicts(t *testing.T) {
 		if err := conflictOf(t, false, "", option); err != nil {
 			t.Errorf("a gate with %s: %v", option, err)
 		}
-	}
-}
-
-// docs/configure.md has the table.
-func TestConflictsAreDocumented(t *testing.T) {
-	page, err := os.ReadFile("../../docs/configure.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var want strings.Builder
-	for _, row := range gate.Conflicts() {
-		option, word := "`"+row.Option+"`", "not with"
-		if row.Check {
-			option += " of a `stockgate_check`"
-		}
-		if row.Needs {
-			word = "needs"
-		}
-		fmt.Fprintf(&want, "| %s | %s `%s` | %s |\n", option, word, strings.Join(row.Others, "`, `"), row.Why)
-	}
-	if !strings.Contains(string(page), "\n"+want.String()+"\n") {
-		t.Errorf("docs/configure.md does not have these rows, in this order:\n%s", &want)
 	}
 }

@@ -62,8 +62,10 @@ type FastRefusals struct {
 	// sees; they do not run on a fast refusal. Without it, the gate itself refuses a request
 	// that meets such a handler.
 	Force bool `json:"force,omitempty"`
-	// Log is the share of the refusals that get a line in the server's access log, as a percentage
-	// such as "1%". The line has the field `sampled`. Default: none is logged.
+	// Log is the share of the fast refusals that get a line in the access log, above 0% and up to 100%. Default:
+	// none.
+	//
+	// The line has the field `sampled`.
 	Log string `json:"log,omitempty"`
 }
 

@@ -53,70 +53,81 @@ type Gate struct {
 	AttemptOptions
 	// Check is no option, and an error: the handler stockgate_check refuses early and reserves nothing.
 	Check json.RawMessage `json:"check,omitempty"`
-	// Ref gives the shop's own name of the order or cart, in the form of a SKU. In a sale a
-	// buyer has at most one reservation for it that is not released or expired: while that one
-	// is decided, another attempt is refused; when it is sold, the same order is forwarded
-	// again with its token, and nothing is reserved. Another buyer with the same ref is
-	// another order. Default: none.
+	// Ref is the shop's own name of the order or cart, 1 to 128 characters: sold once to its buyer, then forwarded
+	// again under the same reservation. `shared`: one order for all buyers; only for refs that cannot be guessed.
+	// Default: none.
+	//
+	// It has the form of a SKU. In a sale a buyer has at most one reservation for it that is not released or
+	// expired: while that one is decided, another attempt is refused; when it is sold, the same order is forwarded
+	// again with its token, and nothing is reserved. Another buyer with the same ref is another order.
 	Ref []string `json:"ref,omitempty"`
 	// RefShared: a ref names one order of the sale for all buyers, so that another buyer
 	// with the same ref is refused. Use it only for refs that the shop's server makes and
 	// that cannot be guessed: the first buyer with a ref has it. Default: false.
 	RefShared bool `json:"ref_shared,omitempty"`
-	// Continue: an attempt whose ref has a hold of the same buyer, made by a gate with outcome
-	// backend, takes the place of that hold, as when the buyer comes to pay. Without it only
-	// another cart does, in a gate with outcome backend. Default: false.
+	// Continue: an attempt takes the place of the hold that another gate has made under its ref. Default: off.
+	//
+	// The hold is one of the same buyer, made by a gate with outcome backend, as when the buyer comes to pay.
+	// Without it only another cart takes that place, in a gate with outcome backend.
 	Continue bool `json:"continue,omitempty"`
-	// Repeats is how often a sold order is forwarded again. Default, with Ref: 5 times in
-	// 10 s for each reservation.
+	// Repeats bounds how often a sold order is forwarded again, for each reservation. Default, with `ref`: `5 10s
+	// keys 10000`.
+	//
+	// It counts on this edge alone.
 	Repeats *ratelimit.Repeats `json:"repeats,omitempty"`
-	// Lookup asks the shop, in the buyer's name, what the attempt is about; what it answers is
-	// available as values: `{lookup.PATH}`. It comes after the lists and rates. Default: none.
+	// Lookup asks the shop what is in the cart, for `{lookup.PATH}`. Default: none.
+	//
+	// It asks in the buyer's name, after the lists and rates.
 	Lookup *inquiry.Spec `json:"lookup,omitempty"`
-	// Idempotency gives the buyer's idempotency key, of 1 to 255 characters. The same
-	// request with the same key is reserved and sold once, and answered as the first time
-	// (docs/retries.md). Keys are per sale: the same key for an item of another sale is a new
-	// purchase. Default: none.
+	// Idempotency is the buyer's key, 1 to 255 characters: the same key gets the first answer again. Default:
+	// none.
+	//
+	// The same request with the same key is reserved and sold once. Keys are per sale: the same key for an item of
+	// another sale is a new purchase.
 	Idempotency []string `json:"idempotency,omitempty"`
-	// IdempotencyTTL is how long the key of a sold order is remembered, and never shorter
-	// than the sale lasts. At most 720h. Default: 24h.
+	// IdempotencyTTL is how long the key of a sold order is remembered, up to 720h, at least until the sale ends.
+	// Default: 24h.
 	IdempotencyTTL caddy.Duration `json:"idempotency_ttl,omitempty"`
-	// Outcome says what decides a reservation: response, the shop's answer; ask, what the shop
-	// answers to the question Ask; or backend, what the shop says later through stockgate_api:
-	// it confirms, extends or releases the hold, or lets it expire. Default: response.
+	// Outcome is decided by the shop's answer (`response`), a later call of the shop to its API (`backend`), or a
+	// question to it (`ask`). Default: `response`.
+	//
+	// With backend the shop confirms, extends or releases the hold, or lets it expire.
 	Outcome string `json:"outcome,omitempty"`
 	// Ask is what the shop is asked, in the buyer's name, after an order, with outcome ask.
 	// The Rules judge what it answers.
 	Ask *inquiry.Ask `json:"ask,omitempty"`
-	// Answers are named matchers of the shop's answer, for use in Rules.
+	// Answers are named tests of the shop's answer.
 	Answers map[string]outcome.AnswerMatcher `json:"answers,omitempty"`
 	// Rules decide the outcome; the first that matches counts. Without a confirm rule
 	// 2xx confirms; without a release rule 4xx except 408, 409 and 499 releases.
 	// What no rule matches is in doubt. With outcome backend there are only release
 	// rules, none by default, and what no rule matches stays held.
 	Rules []outcome.Rule `json:"rules,omitempty"`
-	// InDoubt says what happens to holds that are in doubt. Default: they are kept until the
-	// shop or an operator settles them.
+	// InDoubt is what becomes of holds in doubt: they wait until the shop or an operator decides, or the gate asks
+	// the shop. Default: `keep`.
 	InDoubt *probe.InDoubt `json:"in_doubt,omitempty"`
-	// HoldFor is how long stock is held for an attempt, 3s to 24h. Default: 30s; with
-	// outcome backend 15m, which is how long the buyer may take to pay.
+	// HoldFor is how long stock is held for an attempt, 3s to 24h, also beyond the sale's `max_hold`, which bounds
+	// what the shop extends. Default: 30s; with `outcome backend` 15m.
 	HoldFor caddy.Duration `json:"hold_for,omitempty"`
-	// ForwardTimeout is how long the shop may take to answer. At most, and by default:
-	// until the token expires; with outcome backend the default is at most 20s.
+	// ForwardTimeout is how long the shop may take to answer, at most until the token expires. Default: until
+	// then; with `outcome backend` at most 20s.
 	ForwardTimeout caddy.Duration `json:"forward_timeout,omitempty"`
-	// MaxAnswer is how many bytes of an answer of the shop are read, 1 KiB to 16 MiB, where a rule reads its
-	// body; each attempt at the shop may take several times as much memory. A lookup reads 64 KiB. Default: 64 KiB.
+	// MaxAnswer is how much of the shop's answer rules on its body may read, 1KiB to 16MiB; an order at the shop
+	// may take several times as much memory. Where a rule needs more, the reservation is in doubt. Default: 64KiB.
+	//
+	// A lookup reads 64 KiB.
 	MaxAnswer int64 `json:"max_answer,omitempty"`
-	// Queue lets orders whose stock is held wait until the shop can take them. Default: none, what
-	// is beyond MaxInFlight is refused.
+	// Queue lets orders with stock wait until the shop can take them, in place of `busy`. Default: off.
 	Queue *waiting.Options `json:"queue,omitempty"`
-	// ExitsAs are the paths under which orders leave for the shop, where Caddy rewrites
-	// them behind the gate; each as in a path matcher. Other requests that leave so are
-	// refused. Default: the paths of the gate's matcher.
+	// ExitsAs are the paths under which orders leave for the shop, where Caddy rewrites them. Default: the
+	// matcher's.
+	//
+	// Each is as in a path matcher. Other requests that leave so are refused.
 	ExitsAs []string `json:"exits_as,omitempty"`
-	// Shadow: the gate forwards every request as it is, refuses none and holds nothing. When the
-	// shop has answered, a dry run decides what the gate would have done, and metrics and reports
-	// say it. Default: false.
+	// Shadow: the gate refuses and holds nothing, and counts what it would have done. Default: off.
+	//
+	// It forwards every request as it is. When the shop has answered, a dry run decides what the gate would have
+	// done, and metrics and reports say it.
 	Shadow bool `json:"shadow,omitempty"`
 
 	Judge          `json:"-"`

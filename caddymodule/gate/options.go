@@ -23,73 +23,75 @@ type AttemptOptions struct {
 	// Name names the gate in logs, for `caddy stockgate try` and in its holds, so that its
 	// probe asks about them. Default: none.
 	Name string `json:"name,omitempty"`
-	// Sale gives the sale's id. Default: the open sale that lists the item.
+	// Sale is the sale's id. Default: the open sale that lists the item.
 	Sale []string `json:"sale,omitempty"`
-	// JWT verifies the shop's own bearer token, whose claims are then available as values:
-	// `{jwt.sub}`.
+	// JWT verifies the shop's bearer token; its claims are values: `{jwt.sub}`.
 	JWT jwt.Configs `json:"jwt,omitempty"`
-	// Buyer gives the buyer. A gate requires it. Default, of a stockgate_check: unknown.
+	// Buyer is who buys, 1 to 128 bytes; a check needs none. Required.
 	Buyer []string `json:"buyer,omitempty"`
-	// Identities give further ways to recognize a buyer, by kind: phone, email, address,
-	// device, ip.
+	// Identities are other ways to know the person, for limits, lists and rates; each kind once.
 	Identities map[string][]string `json:"identities,omitempty"`
-	// Region gives the region whose stock the attempt uses.
+	// Region is the region whose stock is sold, where an item has `regions`.
 	Region []string `json:"region,omitempty"`
-	// Lines are the items to buy, one line each. Required, unless LinesFrom is given, or
-	// OneAtATime in a stockgate_check.
+	// Lines are an item and its quantity, 1 if left out. `line` or `lines` is required.
+	//
+	// A stockgate_check with OneAtATime has none.
 	Lines []Line `json:"lines,omitempty"`
-	// LinesFrom reads the lines from an array in a JSON body, in what a lookup says, or in an argument
-	// of GraphQL.
+	// LinesFrom are all lines of an array, up to 50, all or nothing: of the body, a lookup, or an argument of
+	// GraphQL.
 	LinesFrom *LinesFrom `json:"lines_from,omitempty"`
-	// Deny names lists: an attempt whose client IP, buyer, phone, e-mail address, device or address is in
-	// one of them is refused as denied.
+	// Deny are lists: attempts in one of them are refused as `denied`.
+	//
+	// They have client addresses, buyers, phones, e-mail addresses, devices and addresses.
 	Deny []string `json:"deny,omitempty"`
-	// Allow names lists: an attempt that is in none of them is refused as not_eligible. They
-	// do not apply to attempts that OtherItems lets pass.
+	// Allow are lists: attempts in none of them are refused as `not_eligible`, unless `other_items` lets them
+	// pass.
 	Allow []string `json:"allow,omitempty"`
-	// OtherItems says what happens to an attempt whose items no sale lists: refuse
-	// (unknown_item), or pass: it goes on without a reservation and without a token.
-	// Default: refuse.
+	// OtherItems: `pass` lets items that no sale lists go on without reservation and token. Default: `refuse`, as
+	// `unknown_item`.
 	OtherItems string `json:"other_items,omitempty"`
-	// Rates limit how often attempts may come, at most 16 rates. They are checked in their
-	// order: the rates of this edge before repeats are looked up, the shared rates after
-	// that. Default: none.
+	// Rates bounds how often attempts may come; up to 16. Default: none.
+	//
+	// They are checked in their order: the rates of this edge before repeats are looked up, the shared rates after
+	// that.
 	Rates []ratelimit.Rate `json:"rates,omitempty"`
-	// Challenge asks for a proof of work while more attempts come than usual. The solutions
-	// for a stockgate_check are not valid at the order route. Default: none.
+	// Challenge asks clients for computing while more attempts come than usual. Solutions for a check do not serve
+	// at the order route. Default: off.
 	Challenge *pow.Challenge `json:"challenge,omitempty"`
-	// OneAtATime lets one request of a session that may change something be at the shop at a
-	// time, be it an attempt or not, so that the cart that was looked up is the one that is
-	// sold. Others wait, up to 8 of them for at most 5s, and are then refused as pending. A
-	// stockgate_check with it does nothing else, and has no lines: it is for routes that change
-	// carts, beside the order route. Default: none.
+	// OneAtATime: of one session, one request that may change something is at the shop at a time; up to 8 wait, up
+	// to 5s, and are then `pending`. `shared`: over all edges. Default: off.
+	//
+	// It counts for attempts and other requests, so that the cart that was looked up is the one that is sold. A
+	// stockgate_check with it does nothing else, and has no lines: it is for routes that change carts, beside the
+	// order route.
 	OneAtATime *session.Options `json:"one_at_a_time,omitempty"`
-	// MaxInFlight limits the attempts that are being reserved or forwarded at the same time.
-	// An attempt counts until its outcome is known, not until its client has read the
-	// answer. Four times as many clients may be reading answers; above that, the client that
-	// has read nothing for the longest time, and for at least a second, is cut off. Default:
-	// 256. A stockgate_check limits the attempts that it has let pass and that are not
-	// answered; default: no limit. More are refused as busy.
+	// MaxInFlight bounds attempts that are being reserved or at the shop; more are `busy`. Beyond four times as
+	// many clients that read answers, the one that has stalled longest is cut off. Default: 256.
+	//
+	// An attempt counts until its outcome is known, not until its client has read the answer. A client is cut off
+	// only if it has read nothing for at least a second. A stockgate_check limits the attempts that it has let
+	// pass and that are not answered; its default is no limit.
 	MaxInFlight int `json:"max_in_flight,omitempty"`
-	// MaxBody limits an attempt's body in bytes. Default: 64 KiB.
+	// MaxBody is the largest body of an attempt; then `body_too_large`. Default: 64KiB.
 	MaxBody int64 `json:"max_body,omitempty"`
-	// Body says what happens to a body from which no value is read, where values are read
-	// from the query. checked: a body that could carry the same names in a form that only
-	// some servers read is malformed. ignored: the shop does not read the body of an order,
-	// so it is not checked. Default: checked.
+	// Body: `ignored` means that the shop does not read an order's body, so it is not checked; for values from the
+	// query. Default: `checked`.
+	//
+	// A checked body from which no value is read is malformed if it could carry the same names in a form that only
+	// some servers read.
 	Body string `json:"body,omitempty"`
-	// Refusals change how refusals look. A style that names a reason counts more than
-	// `*`; of two alike the last one counts. Default: problems (RFC 9457).
+	// Refusals are how refusals look: the last line that names the reason counts, before `*`. Status 200 to 599.
+	// Default: `problem` (RFC 9457).
 	Refusals []refuse.Appearance `json:"refusals,omitempty"`
-	// Messages are sentences of refusals that count more than the app's. Default: none.
+	// Messages are sentences that count before the global ones. Default: none.
 	Messages *directive.Messages `json:"messages,omitempty"`
-	// AlsoQuery names query parameters that the shop takes for the path of a route, such as
-	// rest_route of WordPress or s of ThinkPHP; with the path below which the shop reads its
-	// value, as in rest_route=/wp-json, where that is not the root. A request that one of them
-	// would make a request for this gate is refused. Default: none.
+	// AlsoQuery are query parameters that the shop takes for a route, such as `s`; with the path below which it
+	// reads them, where that is not the root: `rest_route=/wp-json`. Default: none.
+	//
+	// A request that one of them would make a request for this gate is refused.
 	AlsoQuery []string `json:"also_query,omitempty"`
-	// FastRefusals lets the listener wrapper stockgate answer what is refused from memory,
-	// before Caddy's HTTP server reads it. Default: none.
+	// FastRefusals lets the listener wrapper refuse from memory; `force`: although handlers before the gate do not
+	// run then. Default: off.
 	FastRefusals *FastRefusals `json:"fast_refusals,omitempty"`
 }
 
@@ -97,12 +99,13 @@ type AttemptOptions struct {
 func (o *AttemptOptions) directives() map[string]directive.Option {
 	options := o.Options.Directives()
 	maps.Copy(options, map[string]directive.Option{
-		"jwt":           {Usage: jwt.Usage, Read: jwt.ReadOption(&o.JWT), List: true},
-		"sale":          {Usage: "sale <value...>", Read: directive.Texts(&o.Sale)},
-		"buyer":         {Usage: "buyer <value...>", Read: directive.Texts(&o.Buyer)},
-		"identity":      {Usage: "identity phone|email|address|device|ip <value...>", Read: o.readIdentity, List: true},
-		"region":        {Usage: "region <value...>", Read: directive.Texts(&o.Region)},
-		"line":          {Usage: lineUsage, Read: o.readLine, List: true},
+		"jwt":      {Usage: jwt.Usage, Read: jwt.ReadOption(&o.JWT), List: true},
+		"sale":     {Usage: "sale <value...>", Read: directive.Texts(&o.Sale)},
+		"buyer":    {Usage: "buyer <value...>", Read: directive.Texts(&o.Buyer)},
+		"identity": {Usage: "identity phone|email|address|device|ip <value...>", Read: o.readIdentity, List: true},
+		"region":   {Usage: "region <value...>", Read: directive.Texts(&o.Region)},
+		"line":     {Usage: lineUsage, Read: o.readLine, List: true},
+		// all lines of an array, up to 50, all or nothing: of the body, a lookup, or an argument of GraphQL.
 		"lines":         {Usage: "lines <array> <sku-field> [<quantity-field>] | {form.<skus>[]} [{form.<quantities>[]}]", Read: o.readLines},
 		"rate":          {Usage: "rate <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared] [late] [shadow]", Read: ratelimit.ReadRate(&o.Rates), List: true},
 		"challenge":     {Usage: "challenge pow { … }", Read: pow.ReadOption(&o.Challenge)},

@@ -37,11 +37,13 @@ func init() { caddy.RegisterModule(new(Guard)) }
 // that some server could read as one for a door that is closed. Requests that it
 // lets pass are checked again when they leave for an upstream.
 type Guard struct {
-	// AllowHeaders are names with other characters that may pass, such as grpc_metadata.
-	// Names with underscores or dots also need Caddy's own permission
-	// (expected_underscore_headers). Default: none.
+	// AllowHeaders are names with other characters than letters, digits and hyphens that pass, such as
+	// `grpc_metadata`. Default: none.
+	//
+	// Names with underscores or dots also need Caddy's own permission (expected_underscore_headers).
 	AllowHeaders []string `json:"allow_headers,omitempty"`
-	// Close are ways to the shop that are closed, such as other ways to place an order. Default: none.
+	// Close closes a way to the shop in every spelling. Matchers have `method`, `host`, `path`, `path_regexp` and
+	// `query`, each a path or a query. Status 200 to 599. Default: 404, a problem.
 	Close []*Door `json:"close,omitempty"`
 
 	log    *zap.Logger

@@ -28,7 +28,7 @@ type Mirror struct {
 	// Redis is a redis://, rediss:// or unix:// URL of a server, or one with +sentinel or
 	// +cluster in the scheme. It may contain placeholders such as {env.SHOP_REDIS}. Required.
 	Redis string `json:"redis"`
-	// Sales limits what is mirrored to these sales. Default: all; then every key has {sale}.
+	// Sales are the only ones that are mirrored; unless it is one, every key has `{sale}`. Default: all.
 	Sales []string `json:"sales,omitempty"`
 	// Keys are what is written. At least one is required.
 	Keys []Key `json:"keys"`
@@ -101,6 +101,7 @@ func (m *Mirror) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	m.Redis = args[0]
 	err = directive.ReadBlock(d, map[string]directive.Option{
 		"sales": {Usage: "sales <sale...>", Read: directive.Texts(&m.Sales)},
+		// writes a number of each item to a key, which has `{sku}` and, if wanted, `{region}` and `{sale}`.
 		"set": {Usage: "set <key> available|taken|confirmed|stock", List: true, Read: func(d *caddyfile.Dispenser, usage string) error {
 			args, err := directive.Arguments(d, usage, 2, 2)
 			if err == nil {
@@ -108,6 +109,7 @@ func (m *Mirror) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			return err
 		}},
+		// writes it to a field of a hash.
 		"hset": {Usage: "hset <key> <field> available|taken|confirmed|stock", List: true, Read: func(d *caddyfile.Dispenser, usage string) error {
 			args, err := directive.Arguments(d, usage, 3, 3)
 			if err == nil {

@@ -25,19 +25,18 @@ type Notify struct {
 	// URL is where messages are posted: http or https. It may contain placeholders such as
 	// {env.NOTIFY_URL}. Required.
 	URL string `json:"url"`
-	// Form is slack or webhook. Default: slack for a URL of Slack or Discord, webhook with Secrets.
+	// Form is Slack's incoming webhooks, which Mattermost, Rocket.Chat and Discord (`…/slack`) read too, or a
+	// signed webhook. Default: by the URL or `secret`.
 	Form string `json:"form,omitempty"`
-	// Secrets sign each message of the form webhook, every one of them, as in Standard Webhooks: whsec_
-	// and base64 of 24 to 64 bytes, or a placeholder for it.
+	// Secrets sign each message, all of them: `whsec_` and base64 of 24 to 64 bytes. Required with `webhook`.
 	Secrets []string `json:"secrets,omitempty"`
-	// Page is the URL of the page of `stockgate_dashboard`, to which messages link. It may contain
-	// placeholders. Default: no link.
+	// Page is the page's URL, for links. Default: no link.
 	Page string `json:"page,omitempty"`
 	// Timeout is how long the receiver may take to answer, 1s to 1m. Default: 10s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// Only limits what is told to these kinds. Default: all.
+	// Only are the only kinds that are told. Default: all.
 	Only []string `json:"only,omitempty"`
-	// Except are kinds that are not told. It excludes Only.
+	// Except are kinds that are not told. Not with `only`.
 	Except []string `json:"except,omitempty"`
 
 	target notify.ReceiverOptions

@@ -34,15 +34,14 @@ type AskProvider struct {
 	// URL is the https URL of one payment, with {id} in its path or query. Redirects are not
 	// followed. Required.
 	URL string `json:"url"`
-	// ID is where the webhook has the id: {form.NAME}, {json.PATH} or {query.NAME}. An id has 1 to
-	// 128 of A-Z a-z 0-9 _ and -. Required.
+	// ID is where the webhook has the id, of 1 to 128 of `A-Z a-z 0-9 _ -`; another one is 400, and nothing is
+	// asked. Required.
 	ID string `json:"id"`
-	// Bearer is the key of the provider's API, as a placeholder such as {env.MOLLIE_KEY} or
-	// {file./etc/stockgate/mollie}. Required.
+	// Bearer is the key of the provider's API, from `{env.NAME}` or `{file./path}`. Required.
 	Bearer string `json:"bearer"`
-	// Timeout is how long the provider may take to answer, at most 30s. Default: 5s.
+	// Timeout is how long the provider may take, up to 30s. Default: 5s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// CA is a PEM file with the certificates that are trusted in place of the system's.
+	// CA is a PEM file with the certificates that are trusted. Default: the system's.
 	CA string `json:"ca,omitempty"`
 }
 

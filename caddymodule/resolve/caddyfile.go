@@ -74,12 +74,14 @@ func (h *Resolve) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	at := *d
 	err := directive.ReadBlock(d, map[string]directive.Option{
-		"verify":          {Usage: verifyUsage, Read: h.readVerify, List: true},
-		"ref":             {Usage: "ref {json.<path>} ...", Read: directive.Texts(&h.Ref)},
-		"ask":             {Usage: "ask <url> { id {form.<name>}; bearer <key> }", Read: h.readAsk},
-		"events":          {Usage: "events {json.<path>}", Read: directive.Text(&h.EventsIn)},
-		"@":               {Usage: "@<name> { json <path> [<value...>] }", Read: h.readEvent, List: true},
-		"confirm":         {Usage: "confirm @<name> ...", Read: h.readRule("confirm"), List: true},
+		"verify": {Usage: verifyUsage, Read: h.readVerify, List: true},
+		"ref":    {Usage: "ref {json.<path>} ...", Read: directive.Texts(&h.Ref)},
+		"ask":    {Usage: "ask <url> { id {form.<name>}; bearer <key> }", Read: h.readAsk},
+		"events": {Usage: "events {json.<path>}", Read: directive.Text(&h.EventsIn)},
+		"@":      {Usage: "@<name> { json <path> [<value...>] }", Read: h.readEvent, List: true},
+		// these events are a payment. Required.
+		"confirm": {Usage: "confirm @<name> ...", Read: h.readRule("confirm"), List: true},
+		// after these events no payment will come. Default: none.
 		"release":         {Usage: "release @<name> ...", Read: h.readRule("release"), List: true},
 		"hold_for":        {Usage: "hold_for <duration>", Read: directive.Duration(&h.HoldFor)},
 		"forward_timeout": {Usage: "forward_timeout <duration>", Read: directive.Duration(&h.ForwardTimeout)},
@@ -114,6 +116,8 @@ func (h *Resolve) readEvent(d *caddyfile.Dispenser, usage string) error {
 	at := *d
 	var a outcome.AnswerMatcher
 	err := directive.ReadBlock(d, map[string]directive.Option{
+		// a value of the body is one of these; without values it is there and not null, with `!` it is not. All tests
+		// must pass. An array with more elements than they read makes the webhook 400.
 		"json": {Usage: "json [!]<path> [<value...>]", Read: directive.JSONTest(&a.JSON), List: true},
 	})
 	if err != nil {

@@ -47,29 +47,31 @@ const (
 // 503, so that the provider delivers it again. A webhook whose signature is wrong goes nowhere. One
 // that tells of several payments goes to the shop for those that can be settled.
 type Resolve struct {
-	// Verify are the signatures that are accepted, all of one scheme. While a secret is
-	// changed, there are two. Required, unless Ask is there.
+	// Verify are the signatures that are accepted, all of one scheme; this or `ask` is required. A tolerance is 1s
+	// to 1h (default 5m); PayPal's up to 96h (73h). Adyen's secret is in hex; Square needs the URL as it is
+	// written there; `hmac` covers the body; with `token` a header must have the secret, and nothing is signed.
 	Verify []Signature `json:"verify,omitempty"`
-	// Ask asks the provider about the payment that a webhook names. Ref and Events then read its
-	// answer, and not the webhook. Default: the webhook tells what is paid.
+	// Ask asks the provider about the payment that a webhook names, at an https URL with `{id}`. Default: none.
+	//
+	// Ref and Events then read its answer, and not the webhook.
 	Ask *AskProvider `json:"ask,omitempty"`
-	// Ref is where the event has the shop's own name of the order, the ref of the gate:
-	// `{json.PATH}`. Of several the first that is not empty counts. Required.
+	// Ref is where the event has the gate's `ref`; of several, the first that is not empty. Required.
 	Ref []string `json:"ref,omitempty"`
-	// EventsIn is the array of the body whose elements are the events, `{json.PATH}`, or `{json}`
-	// where the body is the array. The paths of Ref and Events then begin in an element. At most
-	// 256 events. Default: the body is one event; with adyen, its notificationItems; with
-	// gocardless, its events.
+	// EventsIn is the array of the body with the events, at most 256; `{json}`: the body is the array. Paths then
+	// begin in an element. Default: the body is one event.
+	//
+	// With adyen the default is its notificationItems; with gocardless, its events.
 	EventsIn string `json:"events_in,omitempty"`
-	// Events are named tests of an event, for use in Rules. Only the body is signed, so that
-	// only its values can be tested.
+	// Events are named tests of an event.
 	Events map[string]outcome.AnswerMatcher `json:"events,omitempty"`
 	// Rules say what an event means, confirm or release; the first that matches counts.
 	Rules []outcome.Rule `json:"rules,omitempty"`
-	// HoldFor is how long the units of a paid order are kept from then on while the shop has
-	// not taken it, also beyond the sale's max_hold. 1m to 24h. Default: 1h.
+	// HoldFor is how long the units of a paid order are kept while the shop has not taken the webhook, 1m to 24h.
+	// Default: 1h.
+	//
+	// It counts from then on, also beyond the sale's max_hold.
 	HoldFor caddy.Duration `json:"hold_for,omitempty"`
-	// ForwardTimeout is how long the shop may take to answer. Default: 10s.
+	// ForwardTimeout is how long the shop may take to answer, at most half of `hold_for`. Default: 10s.
 	ForwardTimeout caddy.Duration `json:"forward_timeout,omitempty"`
 
 	app       *app.App

@@ -66,9 +66,7 @@ const apiTimeout = 5 * time.Second
 // 422 | key_reused
 // 503 | unavailable, with Retry-After: it is unknown whether anything has changed; repeat the request
 type API struct {
-	// Keys are the keys that the shop may present, each 16 bytes or more, as a placeholder
-	// such as {env.STOCKGATE_API_KEY} or {file./etc/stockgate/key}. For rotation there may be
-	// several: all are valid. Required.
+	// Keys are what the shop may present as `Authorization: Bearer <key>`, 16 bytes or more. Required.
 	Keys []string `json:"keys,omitempty"`
 
 	app  *app.App

@@ -16,12 +16,13 @@ import (
 
 // AnswerMatcher matches the shop's answer; everything given must match.
 type AnswerMatcher struct {
-	// Status are codes (201) or classes (2xx), one of which must match.
+	// Status is one of these codes (`201`) or classes (`2xx`). Default: any.
 	Status []string `json:"status,omitempty"`
-	// Header fields must have one of these values; without values, the field must be present. A * in a value
-	// stands for any characters, such as /thanks/*.
+	// Header has one of these values, in which `*` stands for any characters; without a value, it is there.
 	Header map[string][]string `json:"header,omitempty"`
-	// JSON are tests of the body.
+	// JSON tests a field of the body: it has one of these values (`*` stands for any characters, `0.0` is `0`,
+	// `{ref}` is the order that was asked about); without a value it is there, with `!` it is not. null and an
+	// empty array are not there.
 	JSON []JSONTest `json:"json,omitempty"`
 }
 

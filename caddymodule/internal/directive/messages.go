@@ -14,8 +14,8 @@ type Messages struct {
 	// Texts are sentences by language tag, such as zh-Hant, and by the reason of the refusal. They take
 	// precedence over those that are built in, in English (en) and Chinese (zh). Default: none.
 	Texts map[string]map[string]string `json:"texts,omitempty"`
-	// Languages are those to offer. The first is the default, for clients that prefer none of them.
-	// Default: en, zh, and the others of Texts.
+	// Languages are what clients may choose by `Accept-Language` (BCP 47); the first is the default. Default: `en
+	// zh`, and the others of the file.
 	Languages []string `json:"languages,omitempty"`
 }
 

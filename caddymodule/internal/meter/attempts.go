@@ -72,53 +72,53 @@ func newMeters() *meters {
 	m := &meters{
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_attempts_total",
-			Help: "Attempts to buy by sale, outcome (refused, passed, confirmed, released, in_doubt, held, unbacked, repeated, replayed) and the reason of a refusal.",
+			Help: "Attempts by outcome (refused, passed, confirmed, released, in_doubt, held, unbacked, repeated, replayed) and reason of a refusal.",
 		}, []string{"sale", "outcome", "reason"}),
 		reserve: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "stockgate_reserve_seconds",
-			Help:    "Time of one reserve, from the attempt's entry into the queue to the answer of Redis.",
+			Help:    "Time of a reserve, from its queue to Redis's answer.",
 			Buckets: reserveBounds,
 		}),
 		answered: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "stockgate_answer_seconds",
-			Help:    "Time of an attempt at this edge, from its arrival at the gate to what its buyer is told: won (ordered, or held for the shop to decide) or lost (refused by the gate or the shop).",
+			Help:    "Time of an attempt, from its arrival at the gate to its answer: won (ordered, or held for the shop to decide) or lost.",
 			Buckets: answerBounds,
 		}, []string{"result"}),
 		redisErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_redis_errors_total",
-			Help: "Calls that Redis did not answer, by what they were for: reserve, settle, watch, reap, probe or rate.",
+			Help: "Calls that Redis did not answer: reserve, settle, watch, reap, probe or rate.",
 		}, []string{"during"}),
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_probes_total",
-			Help: "Questions to the shop about holds in doubt by sale and verdict: present, absent, unknown (asked again) or not_asked (the hold has no ref that fits).",
+			Help: "Questions to the shop about holds in doubt: present, absent, unknown (asked again) or not_asked (no ref fits).",
 		}, []string{"sale", "verdict"}),
 		unbacked: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "stockgate_unbacked_total",
-			Help: "Orders that the shop took after their units had been given back and sold to others.",
+			Help: "Orders that the shop took after their units had been sold to others.",
 		}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "stockgate_backlog_dropped_total",
-			Help: "Outcomes that could not be told to Redis and did not fit into the backlog: their holds end by their deadline.",
+			Help: "Outcomes that did not fit into the backlog: their holds end by their deadline.",
 		}),
 		fenced: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "stockgate_fenced_sales",
-			Help: "Sales that are not sold because Redis was promoted or restarted, and waits until the edges have said what they know, or because it is older than what this edge knows.",
+			Help: "Sales that wait, after Redis was promoted or restarted, until the edges have said what they know, or whose Redis is older than this edge knows.",
 		}),
 		fenceLost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_fence_lost_total",
-			Help: "What this edge saw a fence give up, by what: promises that could not be kept after Redis had lost them, edges that did not come, or movements that no edge knew.",
+			Help: "Given up by a fence: promise (the units are gone), edge (it did not come) or movement (no edge knew it).",
 		}, []string{"what"}),
 		API: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_api_requests_total",
-			Help: "Requests to the shop's API by operation (confirm, release, extend, return, show, other) and answer (ok, or the reason of the problem).",
+			Help: "Requests to the shop's API, by operation and answer: ok, or the reason.",
 		}, []string{"operation", "answer"}),
 		nothingLeft: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_nothing_left_total",
-			Help: "Attempts refused as sold_out or all_held, by who said so: redis, or this edge's memory without asking it.",
+			Help: "Attempts refused as sold_out or all_held, by redis or from memory.",
 		}, []string{"by"}),
 		Fast: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "stockgate_fast_refusals_total",
-			Help: "Refused attempts that were answered at the connection, by the listener wrapper; stockgate_attempts_total has them too.",
+			Help: "Refusals by the listener wrapper; stockgate_attempts_total has them too.",
 		}),
 		Around: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_around_total",
@@ -126,19 +126,19 @@ func newMeters() *meters {
 		}, []string{"answer"}),
 		CutReaders: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "stockgate_cut_readers_total",
-			Help: "Clients that were cut off because they did not read the shop's answer and others needed the room; their orders stand.",
+			Help: "Clients that were cut off because they did not read the shop's answer; their orders stand.",
 		}),
 		Unclear: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_unclear_total",
-			Help: "Requests on a gate's path that were refused because a server could take them for an attempt, by cause.",
+			Help: "Requests that were refused because a server could take them for an attempt.",
 		}, []string{"cause"}),
 		bypassed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_bypassed_total",
-			Help: "Orders that passed in a bypass of their gate without a reservation, by gate and the shop's answer: 2xx, or other.",
+			Help: "Orders that passed without a reservation, by the shop's answer: 2xx or other.",
 		}, []string{"gate", "answer"}),
 		challenges: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_challenges_total",
-			Help: "Attempts that a gate has asked for a solution of its challenge.",
+			Help: "Attempts that were asked for a solution of the challenge.",
 		}, []string{"gate"}),
 		lookup: newLookupMetrics(),
 		ledger: newLedgerMetrics(),

@@ -23,13 +23,13 @@ func newLedgerMetrics() ledgerMetrics {
 		lag:        gauge("stockgate_ledger_lag_movements", "Movements of the sale that the ledger does not have yet."),
 		lagSeconds: gauge("stockgate_ledger_lag_seconds", "For how long the oldest movement has waited that the ledger does not have; 0: it has all."),
 		drift: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "stockgate_drift", Help: "Cells of the sale that are not as they must be, by against: balance (their units are not all somewhere) or ledger (the ledger, at the same entry, says otherwise; told by the edge that drains the sale). Anything but 0 calls for `caddy stockgate reconcile`.",
+			Name: "stockgate_drift", Help: "Cells that are not as they must be: balance (their units are not all somewhere) or ledger (it says otherwise). Not 0: run `caddy stockgate reconcile`.",
 		}, []string{"sale", "against"}),
 		drained: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_ledger_drained_total", Help: "Movements that this edge has copied into the ledger.",
 		}, []string{"sale"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "stockgate_ledger_failures_total", Help: "Attempts of this edge to copy movements that failed, by where: journal (Redis) or ledger (the database).",
+			Name: "stockgate_ledger_failures_total", Help: "Copies that failed: journal (Redis) or ledger (the database).",
 		}, []string{"where"}),
 	}
 	for _, where := range []string{"journal", "ledger"} {

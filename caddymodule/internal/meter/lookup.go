@@ -19,11 +19,11 @@ func newLookupMetrics() lookupMetrics {
 	m := lookupMetrics{
 		total: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_lookups_total",
-			Help: "Questions to the shop about what is in a cart, by answer: answered, or the reason why the attempt was refused (no_cart, no_buyer, busy, unavailable).",
+			Help: "Lookups: answered, or why the attempt was refused (no_cart, no_buyer, busy, unavailable).",
 		}, []string{"answer"}),
 		seconds: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "stockgate_lookup_seconds",
-			Help:    "Time of one question to the shop about what is in a cart, with the wait for its turn.",
+			Help:    "Time of a lookup, with the wait for its turn.",
 			Buckets: []float64{.005, .01, .02, .05, .1, .2, .5, 1, 2, 5},
 		}),
 	}
@@ -32,7 +32,7 @@ func newLookupMetrics() lookupMetrics {
 	}
 	m.asks = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stockgate_asks_total",
-		Help: "Questions to the shop how an order ended, by answer: sold, not_sold, unclear or failed; and orders of which the shop sold fewer or more units than were reserved.",
+		Help: "Questions how an order ended: sold, not_sold, unclear, failed or unnamed; and orders of which fewer or more units were sold than reserved.",
 	}, []string{"answer"})
 	for _, answer := range []string{"sold", "not_sold", "unclear", "failed", "fewer", "more"} {
 		m.asks.WithLabelValues(answer)

@@ -15,10 +15,10 @@ type mirrorMetrics struct {
 func newMirrorMetrics() mirrorMetrics {
 	return mirrorMetrics{
 		lag: prometheus.NewGaugeVec(prometheus.GaugeOpts{
-			Name: "stockgate_mirror_lag_seconds", Help: "For how long the shop's own Redis lacks changes of the sale, told by the edge that mirrors it; 0: it has all.",
+			Name: "stockgate_mirror_lag_seconds", Help: "For how long the shop's own Redis lacks changes.",
 		}, []string{"sale"}),
 		drift: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "stockgate_mirror_drift_total", Help: "Keys of the shop's own Redis that had another number than the mirror of this edge had written: something else writes them.",
+			Name: "stockgate_mirror_drift_total", Help: "Keys of the mirror that something else has written.",
 		}, []string{"sale"}),
 	}
 }

@@ -16,19 +16,19 @@ type notifyMetrics struct {
 func newNotifyMetrics() notifyMetrics {
 	m := notifyMetrics{
 		sent: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "stockgate_notices_sent_total", Help: "Notices that the receiver of notify has taken from this edge.",
+			Name: "stockgate_notices_sent_total", Help: "Notices that the receiver has taken from this edge.",
 		}),
 		lost: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "stockgate_notices_lost_total", Help: "Notices that found no room while the receiver of notify was away, or that it could not read, as this edge has told it.",
+			Name: "stockgate_notices_lost_total", Help: "Notices that found no room, or that the receiver could not read.",
 		}),
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "stockgate_notify_answers_total", Help: "Answers of the receiver of notify to this edge: 2xx, 3xx, 4xx, 5xx, or none.",
+			Name: "stockgate_notify_answers_total", Help: "Answers of the receiver of notices: 2xx, 3xx, 4xx, 5xx or none.",
 		}, []string{"answer"}),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "stockgate_notices_waiting", Help: "Notices that wait for the receiver of notify, told by the edge that sends them.",
+			Name: "stockgate_notices_waiting", Help: "Notices that wait for the receiver, told by the edge that sends them.",
 		}),
 		oldest: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "stockgate_notices_oldest_seconds", Help: "For how long the oldest notice has waited, told by the edge that sends them; 0: none waits.",
+			Name: "stockgate_notices_oldest_seconds", Help: "For how long the oldest notice has waited, told by the edge that sends them.",
 		}),
 	}
 	for _, answer := range answerClasses {

@@ -26,11 +26,11 @@ const (
 func newShadowMetrics() (attempts, skipped *prometheus.CounterVec) {
 	attempts = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stockgate_shadow_total",
-		Help: "Attempts in shadow, none of which was refused, by sale, outcome (would_refuse, sold_past: the shop sold what would have been refused; or, let through, confirmed, released, in_doubt, repeated, passed) and the reason of the refusal.",
+		Help: "Attempts in shadow: would_refuse, sold_past (the shop sold it), or let through: confirmed, released, in_doubt, repeated, passed.",
 	}, []string{"sale", "outcome", "reason"})
 	skipped = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stockgate_shadow_skipped_total",
-		Help: "Requests in shadow that were forwarded and not judged, by why: busy (too many at a time), redis (no answer), body (the shop did not read it all) or failed.",
+		Help: "Requests in shadow that were not judged: busy, redis (no answer), body (the shop did not read it all) or failed.",
 	}, []string{"why"})
 	for _, why := range []string{SkippedBusy, SkippedRedis, SkippedBody, SkippedFailed} {
 		skipped.WithLabelValues(why) // a series that exists from the start can be monitored

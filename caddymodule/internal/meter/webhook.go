@@ -38,7 +38,7 @@ type webhookMetrics struct {
 func newWebhookMetrics() (m webhookMetrics) {
 	m.total = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stockgate_webhooks_total",
-		Help: "Events of payments' webhooks by result: confirmed, released, settled (before), other (no rule matches), no_ref, unknown_ref (no sale has it), ambiguous (several buyers have the ref), refund_needed (the units are sold to others), shop_failed, redis_failed, provider_failed (it was asked and did not answer), busy, unreadable, unauthorized or limited.",
+		Help: "Events of payment webhooks: confirmed, released, settled (before), other (no rule matches), no_ref, unknown_ref, ambiguous, refund_needed, shop_failed, redis_failed, provider_failed, busy, unreadable, unauthorized or limited.",
 	}, []string{"result"})
 	for i, name := range webhookNames {
 		m.by[i] = m.total.WithLabelValues(name)

@@ -37,20 +37,20 @@ func init() { caddy.RegisterModule(new(Dashboard)) }
 // Nothing is changed by GET. A POST must come from the page itself (Origin), with JSON, and
 // is logged and journalled with the user's name.
 type Dashboard struct {
-	// Acts are what all users may do who may look: open, pause, close, stock, resolve. Default: nothing, the
-	// page only shows.
+	// Acts are what users may do; without arguments, all. Default: none.
+	//
+	// A block says which users.
 	Acts []string `json:"acts,omitempty"`
 	// Roles are what some users may do beside that.
 	Roles []Role `json:"roles,omitempty"`
-	// Look are the users who may look, beside all that have a role. Default: all that authentication lets in.
+	// Look are the users who may look, beside those that a block of `acts` names. Default: all.
 	Look *RoleMembers `json:"look,omitempty"`
-	// Unprotected serves requests that no authentication handler has let in. Without it, such
-	// a handler must stand before this one, and each request must have passed it.
+	// Unprotected serves requests that no authentication directive has let in.
 	Unprotected bool `json:"unprotected,omitempty"`
-	// Origins are the origins, such as https://ops.example.com, under which browsers reach
-	// the page. A gateway that ends TLS in front of it needs them, and has to forward Host.
-	// Default: the one of each request; where Unprotected, only if its host is an IP address
-	// or localhost, so that no name of an attacker's can lead a browser here.
+	// Origins are scheme and host under which browsers reach the page; needed behind a gateway that ends TLS.
+	// Default: the request's; with `unprotected` only IP addresses and localhost.
+	//
+	// Such a gateway has to forward Host. Where Unprotected, no name of an attacker's can lead a browser here.
 	Origins []string `json:"origins,omitempty"`
 
 	app      *app.App

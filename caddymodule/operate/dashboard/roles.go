@@ -18,7 +18,7 @@ type Role struct {
 
 // RoleMembers are users by name or by claim. A user is one of them who is named, or whom one claim fits.
 type RoleMembers struct {
-	// Users are names as authentication gives them, {http.auth.user.id}.
+	// Users are names, as in `{http.auth.user.id}`.
 	Users []string `json:"users,omitempty"`
 	// Claims say more of users, as far as the authentication directive does: basic_auth does not.
 	Claims []RoleClaim `json:"claims,omitempty"`

@@ -60,7 +60,7 @@ func documented(page, name string) bool {
 
 // Rules and dashboard use only metrics that the program has.
 func TestObservabilityNamesMetrics(t *testing.T) {
-	page, err := os.ReadFile("../../../docs/operate.md")
+	page, err := os.ReadFile("../../../docs/metrics.md")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,13 +20,15 @@ import (
 // Ask is the question how an order ended.
 type Ask struct {
 	Spec
-	// Lines are what the shop has sold. They are compared with what was reserved: units that
-	// were not sold go back on sale, units that were sold beyond it are reserved too. Default:
-	// not compared.
+	// Lines are what the shop has sold, as in `lines {ask.order.items} variant.sku quantity`: units that it did
+	// not sell go back on sale, units beyond are reserved too. Default: not compared.
 	Lines *SoldLines `json:"lines,omitempty"`
-	// PaymentsSync: when the shop has answered an order it will not be paid any more unless it
-	// is paid now, so that a release counts at once where exactly one request was sent. Default:
-	// false, a release counts when the shop says it a second time after the hold's deadline.
+	// PaymentsSync: the shop decides about a payment before it answers, so that a release counts at once. Default:
+	// off.
+	//
+	// When the shop has answered an order it will not be paid any more unless it is paid now; the release counts
+	// at once where exactly one request was sent. Without it a release counts when the shop says it a second time
+	// after the hold's deadline.
 	PaymentsSync bool `json:"payments_sync,omitempty"`
 }
 

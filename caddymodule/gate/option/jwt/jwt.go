@@ -47,25 +47,23 @@ type Config struct {
 	HMAC string `json:"hmac,omitempty"`
 	// Ed25519 is the public key that verifies EdDSA: PEM, or the path of a file.
 	Ed25519 string `json:"ed25519,omitempty"`
-	// Issuer is the required value of the claim iss. It may contain placeholders such as
-	// {env.ISSUER}, and must not be empty once they are filled in. Default: any.
+	// Issuer is the `iss` that a token must have; `{env.ISSUER}` works, and must not be empty. Default: any.
 	Issuer string `json:"issuer,omitempty"`
-	// Audience is a value that the claim aud must be or contain. Placeholders are as those
-	// of Issuer. Default: any.
+	// Audience is an `aud` that it must have; placeholders too. Default: any.
 	Audience string `json:"audience,omitempty"`
-	// Require are other claims that a token must have, each with one of its values. The name is a
-	// path, as in {jwt.CLAIM}; one that begins with http:// or https:// and has no backslash
-	// is one name. The value is a string, a boolean, a whole number, an element of an array, or a
-	// word of scope. Placeholders in values are as in Issuer. Default: none.
+	// Require are claims that must have one of these values: `require client_id 4f3web`. Default: none.
+	//
+	// The name is a path, as in {jwt.CLAIM}; one that begins with http:// or https:// and has no backslash is one
+	// name. The value is a string, a boolean, a whole number, an element of an array, or a word of scope.
+	// Placeholders in values are as in Issuer.
 	Require map[string][]string `json:"require,omitempty"`
-	// Prefix has texts that stand before the values of claims, by the claim's name, so that equal
-	// values of two issuers are two buyers: with {"sub": "b:"}, {jwt.sub} is b:u1. Default: none.
+	// Prefix stands before a claim's value: with `prefix sub new:`, `{jwt.sub}` is `new:u1`. Default: none.
+	//
+	// Equal values of two issuers are then two buyers.
 	Prefix map[string]string `json:"prefix,omitempty"`
-	// Cookie is the cookie that holds the token. Default: it is in the header
-	// Authorization.
+	// Cookie is where the token is. Default: the header Authorization.
 	Cookie string `json:"cookie,omitempty"`
-	// Leeway is the tolerated difference between the clocks of the shop and the edge, at
-	// most 1m. Default: 0.
+	// Leeway is how far clocks may differ, up to 1m. Default: 0.
 	Leeway caddy.Duration `json:"leeway,omitempty"`
 }
 

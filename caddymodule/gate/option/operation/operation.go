@@ -22,17 +22,18 @@ import (
 // path. All others go on untouched; one that some server could take for an attempt is
 // refused as malformed, and counted by its cause. Default: every request is an attempt.
 type Options struct {
-	// GraphQL names fields at the root of a mutation: a request that has one of them is an
-	// attempt. The values of its arguments are then available as `{graphql.ARGUMENT}`.
+	// GraphQL: requests with this field at the root of a mutation, or with `query.` of a query, are attempts.
+	// Default: every request.
+	//
+	// The values of its arguments are then available as `{graphql.ARGUMENT}`.
 	GraphQL []scope.GraphQL `json:"graphql,omitempty"`
-	// JSONBody names values of a JSON body: a request that has one of them is an attempt.
+	// JSONBody: requests whose JSON body has one of these values at this path are attempts. Default: every request.
 	JSONBody []scope.JSONBody `json:"json_body,omitempty"`
-	// Persisted is a file with the registered operations of GraphQL: one JSON object with a
-	// document for each hash. Default: clients register documents by their SHA-256 (automatic
-	// persisted queries).
+	// Persisted is a file with a GraphQL shop's registered operations: a JSON object with a document for each
+	// hash. Default: clients register documents by SHA-256.
 	Persisted string `json:"persisted,omitempty"`
-	// Websockets is pass: the gate passes websockets on, and does not read their messages. For a shop that takes
-	// no orders there. Default: they are refused as malformed.
+	// Websockets: with `graphql` or `json_body` they pass unread, because the shop takes no orders over them.
+	// Default: `malformed`.
 	Websockets string `json:"websockets,omitempty"`
 }
 

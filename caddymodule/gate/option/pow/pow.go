@@ -26,19 +26,19 @@ import (
 type Challenge struct {
 	// Kind is pow.
 	Kind string `json:"kind"`
-	// Above is the number of attempts in a Window, on this edge, above which each one needs
-	// a solution: 1 to 1,000,000. Default: 200.
+	// Above is how many attempts pass without work in a window, on this edge: 1 to 1,000,000 in 100ms to 1h.
+	// Default: `200 1s`.
 	Above int `json:"above,omitempty"`
-	// Window is 100ms to 1h. Default: 1s.
+	// Window is the time for Above, 100ms to 1h. Default: 1s.
 	Window caddy.Duration `json:"window,omitempty"`
-	// LeastBits is the work just above the rate: 2^bits hashes on average. Each doubling of
-	// the rate adds one bit, up to MostBits. Both are within 4 to 28. Default: 12.
+	// LeastBits is the work just above that rate, and the most, both 4 to 28; each doubling of the rate adds a
+	// bit. A client makes 2^bits hashes on average. Default: `12 20`.
 	LeastBits int `json:"least_bits,omitempty"`
 	// MostBits bounds the work. Default: 20, or LeastBits if that is more.
 	MostBits int `json:"most_bits,omitempty"`
-	// Header is the header with the solution. Default: Challenge-Solution.
+	// Header has the solution; not `Stockgate-*`. Default: `Challenge-Solution`.
 	Header string `json:"header,omitempty"`
-	// Cookie is the cookie with the solution if there is no such header. Default: none.
+	// Cookie has the solution where there is no such header. Default: none.
 	Cookie string `json:"cookie,omitempty"`
 }
 

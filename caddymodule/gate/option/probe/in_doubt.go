@@ -42,20 +42,19 @@ type InDoubt struct {
 	// confirm rule 200 confirms, without a release rule 404 releases. After any other
 	// answer, or none, the shop is asked again.
 	Rules []outcome.Rule `json:"rules,omitempty"`
-	// Every is the wait after the first question; it doubles with each. At least 100ms,
-	// and not shorter than Timeout. Default: 5s.
+	// Every is the wait after the first question, at least 100ms and `timeout`; it doubles with each. Default: 5s.
 	Every caddy.Duration `json:"every,omitempty"`
-	// Longest is the longest wait between two questions. Default: 5m, or Every if that
-	// is more.
+	// Longest is the longest wait. Default: 5m, or `every` if that is longer.
 	Longest caddy.Duration `json:"longest,omitempty"`
-	// Tries is how often the shop is asked about one hold, 2 to 1,000. They must last beyond
-	// the deadline of a hold that is in doubt from its first moment. After the last one the
-	// hold stays in doubt until the shop or an operator settles it. Default: 20.
+	// Tries is how often the shop is asked about a hold, 2 to 1,000; then it stays in doubt. Default: 20.
+	//
+	// They must last beyond the deadline of a hold that is in doubt from its first moment.
 	Tries int `json:"tries,omitempty"`
-	// Timeout bounds one request with its answer. Default: 5s.
+	// Timeout bounds one question with its answer. Default: 5s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// Header is sent with each request, such as the shop's API key. Values may be or contain
-	// placeholders such as {env.SHOP_KEY}, which stay out of config dumps.
+	// Header is sent with each question, such as an API key.
+	//
+	// Values may be or contain placeholders such as {env.SHOP_KEY}, which stay out of config dumps.
 	Header map[string]string `json:"header,omitempty"`
 }
 

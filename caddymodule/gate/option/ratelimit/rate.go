@@ -30,32 +30,31 @@ import (
 // Counts survive a reload, as long as gate, name and rate stay the same. Gates with the
 // same name, or without one, count equal rates together.
 type Rate struct {
-	// Key gives what is counted, such as a client or a buyer: the first of its values that
-	// is not empty. All attempts without a key count together; so do all with a constant.
+	// Key is what is counted: a value, or a constant for all attempts together. Attempts without a value share one
+	// count.
 	Key []string `json:"key"`
-	// Events may come in each Window in the long run: 1 to 1,000,000.
+	// Events may come in a window in the long run, 1 to 1,000,000.
 	Events int `json:"events"`
 	// Window is 1ms to 24h, in whole milliseconds.
 	Window caddy.Duration `json:"window"`
-	// Burst is how many may come at once, up to 1,000,000. Default: Events.
+	// Burst is how many may come at once, up to 1,000,000. Default: the events.
 	Burst int `json:"burst,omitempty"`
-	// Keys is how many keys an edge tells apart, up to 10,000,000 of about 100 bytes each.
-	// Beyond that it forgets the least used keys. Default: 100,000. If the rate is shared,
-	// this many keys have buckets of their own in Redis, of about 200 bytes each; beyond
-	// that, further keys share 4096 more. Default: 1,000,000.
+	// Keys is how many keys are tracked, up to 10,000,000, of about 100 bytes each, shared 200 of Redis. Default:
+	// 100,000; shared 1,000,000.
+	//
+	// Beyond that an edge forgets the least used keys. If the rate is shared, further keys share 4096 buckets
+	// more.
 	Keys int `json:"keys,omitempty"`
-	// IPv6Prefix is how many bits of an IPv6 address count where {client_ip} is the
-	// key: 1 to 128. Default: 64.
+	// IPv6Prefix is how many bits of an IPv6 address count for `{client_ip}`, 1 to 128. Default: 64.
 	IPv6Prefix int `json:"ipv6_prefix,omitempty"`
-	// Shared counts exactly, on all edges together, in Redis. Without it every edge
-	// counts for itself, and no attempt costs a call.
+	// Shared counts exactly, over all edges, in Redis. Default: each edge counts for itself.
 	Shared bool `json:"shared,omitempty"`
-	// Late counts an attempt only when the edge does not know that its units are gone, so that a
-	// buyer of a sold-out item hears it at once, and the rate is left to those who may still
-	// buy. Not with Shared. Default: false.
+	// Late counts only attempts whose units may still be there. Not with `shared`. Default: off.
+	//
+	// An attempt counts only when the edge does not know that its units are gone, so that a buyer of a sold-out
+	// item hears it at once, and the rate is left to those who may still buy.
 	Late bool `json:"late,omitempty"`
-	// Shadow: the rate counts and refuses nothing; metrics say what it would have refused.
-	// Default: false.
+	// Shadow counts, and refuses nothing; metrics say what it would have refused. Default: off.
 	Shadow bool `json:"shadow,omitempty"`
 }
 

@@ -18,32 +18,37 @@ import (
 
 // Options let orders wait for the shop.
 type Options struct {
-	// Pace is how many orders go to the shop in Per, from all edges together. 0: any number, as
-	// AtOnce allows. Default: 0.
+	// Pace is how many orders go to the shop in `per` (100ms to 1h), all edges together. Default: no bound; `per`
+	// 1s.
 	Pace int `json:"pace,omitempty"`
 	// Per is the time for Pace, at most an hour. Default: 1s.
 	Per caddy.Duration `json:"per,omitempty"`
-	// AtOnce is how many orders may be at the shop, from all edges together. Default: 256.
+	// AtOnce is how many are at the shop at a time, all edges together. Default: 256.
 	AtOnce int `json:"at_once,omitempty"`
-	// Wait is how long a request stays open for the shop's answer, at most 5m. Then its client
-	// gets 202 and a place at which to ask. 0: at once. Default: 25s.
+	// Wait is how long a request stays open for its answer, up to 5m; then its client gets 202 and a place.
+	// Default: 25s.
+	//
+	// 0: at once.
 	Wait *caddy.Duration `json:"wait,omitempty"`
-	// Most is how many orders may wait in a sale. Default: 100000.
+	// Most is how many may wait in a sale; more are `busy`. Up to `most` and `at_once` requests stay open at an
+	// edge. Default: 100000.
 	Most int `json:"most,omitempty"`
-	// Memory is how many bytes these may take in Redis, and as many the shop's answers that are kept.
-	// Default: 256 MiB.
+	// Memory is how much they may take in Redis, and as much again the answers that are kept; more are `busy`.
+	// Default: 256MiB.
 	Memory int64 `json:"memory,omitempty"`
-	// Longest is how long an order may wait, 1s to 24h. Then its stock is released. Default: 10m.
+	// Longest is how long one may wait, 1s to 24h; then its stock is released, and its client hears `not_sent`.
+	// Default: 10m.
 	Longest caddy.Duration `json:"longest,omitempty"`
-	// Keep is how long the shop's answer to an order can be fetched, 1m to 24h. Default: 15m.
+	// Keep is how long the shop's answer can be fetched at the place, 1m to 24h. Default: 15m.
 	Keep caddy.Duration `json:"keep,omitempty"`
-	// MaxBody is the size of a body, in bytes, up to which an order can wait. Default: 16 KiB.
+	// MaxBody is the largest body that can wait; a larger one is `busy` where others wait. Default: 16KiB.
 	MaxBody int64 `json:"max_body,omitempty"`
-	// Again is the name of the answer with which the shop asks to get an order later. It tests a
-	// header or JSON: proxies, too, answer 503. Default: none.
+	// Again is an answer, with a test of a header or JSON, by which the shop wants the order later: it is first in
+	// line again, three times at most, and its Retry-After holds the line. Default: none.
+	//
+	// It tests a header or JSON because proxies, too, answer 503.
 	Again string `json:"again,omitempty"`
-	// OrdersAt is the path at which clients reach `/orders` of stockgate_status. Default:
-	// /orders.
+	// OrdersAt is the path at which clients reach `/orders` of `stockgate_status`. Default: `/orders`.
 	OrdersAt string `json:"orders_at,omitempty"`
 }
 

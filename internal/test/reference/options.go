@@ -1,0 +1,364 @@
+package reference
+
+import (
+	"errors"
+	"fmt"
+	"go/ast"
+	"slices"
+	"strings"
+)
+
+// place is where options of a Caddyfile are read: a function that has a map of directive.Option, and the
+// struct that the options fill.
+type place struct {
+	dir       string
+	receiver  string // of the function; empty: it has none
+	function  string
+	structDir string // empty: dir
+	structure string
+}
+
+// block is a list of options in docs/configure.md.
+type block struct {
+	name    string
+	places  []place
+	without []string // options of the places that the block does not have
+}
+
+var attemptOptions = []place{
+	{dir: "caddymodule/gate/option/operation", receiver: "Options", function: "Directives", structure: "Options"},
+	{dir: "caddymodule/gate", receiver: "AttemptOptions", function: "directives", structure: "AttemptOptions"},
+}
+
+// blocks are the lists, in the order of the page.
+var blocks = []block{
+	{name: "app", places: []place{{dir: "caddymodule/app", receiver: "App", function: "UnmarshalCaddyfile", structure: "App"}}},
+	{name: "store", places: []place{{dir: "caddymodule/app", receiver: "App", function: "readStore", structure: "OwnStore"}}},
+	{name: "redis", places: []place{{dir: "caddymodule/app", function: "readRedis", structure: "Redis"}}},
+	{name: "tls", places: []place{{dir: "caddymodule/app", receiver: "Redis", function: "readTLS", structure: "RedisTLS"}}},
+	{name: "sentinel", places: []place{{dir: "caddymodule/app", receiver: "Redis", function: "readSentinel", structure: "Redis"}}},
+	{name: "identities", places: []place{{dir: "caddymodule/app", receiver: "App", function: "readIdentities", structure: "IdentitySpellings"}}},
+	{name: "messages", places: []place{{dir: "caddymodule/internal/directive", function: "ReadMessages", structure: "Messages"}}},
+	{name: "token", places: []place{{dir: "caddymodule/app", receiver: "Token", function: "readCaddyfile", structure: "Token"}}},
+	{name: "journal", places: []place{{dir: "caddymodule/app", receiver: "Journal", function: "readCaddyfile", structure: "Journal"}}},
+	{name: "outbox", places: []place{{dir: "caddymodule/app", receiver: "App", function: "readOutbox", structure: "Outbox"}}},
+	{name: "mirror", places: []place{{dir: "caddymodule/mirror", receiver: "Mirror", function: "UnmarshalCaddyfile", structure: "Mirror"}}},
+	{name: "notify", places: []place{{dir: "caddymodule/notify", receiver: "Notify", function: "UnmarshalCaddyfile", structure: "Notify"}}},
+	{name: "gate", places: append(attemptOptions[:2:2], place{dir: "caddymodule/gate", receiver: "Gate", function: "UnmarshalCaddyfile", structure: "Gate"})},
+	{name: "queue", places: []place{{dir: "caddymodule/gate/option/waiting", function: "ReadOption", structure: "Options"}}},
+	{name: "answer", places: []place{{dir: "caddymodule/gate", receiver: "Gate", function: "readAnswer", structDir: "filters/outcome", structure: "AnswerMatcher"}}},
+	{name: "jwt", places: []place{{dir: "caddymodule/gate/option/jwt", function: "ReadOption", structure: "Config"}}},
+	{name: "challenge", places: []place{{dir: "caddymodule/gate/option/pow", function: "ReadOption", structure: "Challenge"}}},
+	{name: "lookup", places: []place{{dir: "caddymodule/gate/option/inquiry", receiver: "Spec", function: "Bounds", structure: "Spec"}}},
+	{name: "ask", places: []place{{dir: "caddymodule/gate/option/inquiry", function: "ReadAsk", structure: "Ask"}}},
+	{name: "in_doubt", places: []place{{dir: "caddymodule/gate", receiver: "gateRules", function: "readInDoubt", structDir: "caddymodule/gate/option/probe", structure: "InDoubt"}}},
+	{name: "fast_refusals", places: []place{{dir: "caddymodule/gate", receiver: "AttemptOptions", function: "readFast", structure: "FastRefusals"}}},
+	{name: "guard", places: []place{{dir: "caddymodule/guard", receiver: "Guard", function: "UnmarshalCaddyfile", structure: "Guard"}}},
+	{name: "api", places: []place{{dir: "caddymodule/shopapi", receiver: "API", function: "UnmarshalCaddyfile", structure: "API"}}},
+	{name: "resolve", places: []place{{dir: "caddymodule/resolve", receiver: "Resolve", function: "UnmarshalCaddyfile", structure: "Resolve"}}},
+	{name: "signed", places: []place{{dir: "caddymodule/resolve", receiver: "Signature", function: "readSigned", structDir: "filters/webhook", structure: "Description"}}},
+	{name: "paypal", places: []place{{dir: "caddymodule/resolve", receiver: "Resolve", function: "readVerify", structure: "Signature"}}},
+	{name: "provider", places: []place{{dir: "caddymodule/resolve", receiver: "Resolve", function: "readAsk", structure: "AskProvider"}}},
+	{name: "event", places: []place{{dir: "caddymodule/resolve", receiver: "Resolve", function: "readEvent", structDir: "filters/outcome", structure: "AnswerMatcher"}}},
+	{name: "dashboard", places: []place{{dir: "caddymodule/operate/dashboard", receiver: "Dashboard", function: "UnmarshalCaddyfile", structure: "Dashboard"}}},
+	{name: "users", places: []place{{dir: "caddymodule/operate/dashboard", receiver: "RoleMembers", function: "read", structure: "RoleMembers"}}},
+}
+
+// option is one option of a block: its name, its syntax and what it does.
+type option struct {
+	name, usage, text string
+	repeatable        bool
+}
+
+// Options returns the lists of options by the name of the block.
+func Options(root string) (Parts, error) {
+	s, parts := newSources(root), make(Parts)
+	for _, b := range blocks {
+		options, err := s.block(b)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", b.name, err)
+		}
+		parts[b.name] = list(options, links[b.name])
+	}
+	rate, err := s.rate()
+	if err != nil {
+		return nil, err
+	}
+	parts["rate"] = list(rate, links["rate"])
+	for name, same := range sameAs {
+		if parts[name], err = s.names(same); err != nil {
+			return nil, err
+		}
+	}
+	parts["conflicts"], err = s.conflicts()
+	return parts, err
+}
+
+// sameAs are blocks whose options are those of another one.
+var sameAs = map[string]block{
+	"rate_redis": {places: []place{{dir: "caddymodule/app", function: "readRedis", structure: "Redis"}}, without: []string{"replica_acks", "fence", "at_risk"}},
+	"check":      {places: append(attemptOptions[:2:2], place{dir: "caddymodule/gate", receiver: "Check", function: "UnmarshalCaddyfile", structure: "Check"})},
+	"waitlist":   {places: attemptOptions, without: []string{"one_at_a_time", "fast_refusals", "max_in_flight", "websockets", "other_items"}},
+}
+
+// names lists the names of a block's options.
+func (s *sources) names(b block) (string, error) {
+	options, err := s.block(b)
+	var names []string
+	for _, o := range options {
+		if !slices.Contains(b.without, o.name) {
+			names = append(names, "`"+o.name+"`")
+		}
+	}
+	return strings.Join(names, ", ") + ".", err
+}
+
+// list writes options as a list of Markdown; an option may link to the page that explains it.
+func list(options []option, links map[string]string) string {
+	var b strings.Builder
+	for _, o := range options {
+		usage := "`" + o.usage + "`"
+		if link := links[o.name]; link != "" {
+			usage = "[" + usage + "](" + link + ")"
+		}
+		text, without := withoutDefault(o.text)
+		if o.repeatable {
+			usage += `\*`
+		}
+		if without != "" {
+			usage += " (" + without + ")"
+		}
+		fmt.Fprintf(&b, "- %s: %s\n", usage, text)
+	}
+	return b.String()
+}
+
+// withoutDefault takes the last sentence off a text, if it says what holds without the option.
+func withoutDefault(text string) (rest, without string) {
+	if rest, ok := strings.CutSuffix(text, " Required."); ok {
+		return rest, "required"
+	}
+	if at := strings.LastIndex(text, " Default: "); at >= 0 {
+		without = strings.TrimSuffix(text[at+len(" Default: "):], ".")
+		if without == "none" || without == "off" {
+			without = ""
+		}
+		return text[:at], without
+	}
+	return text, ""
+}
+
+func (s *sources) block(b block) ([]option, error) {
+	var all []option
+	for _, p := range b.places {
+		options, err := s.place(p)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, options...)
+	}
+	return all, nil
+}
+
+// place returns the options of one map in source, in the order in which they stand there.
+func (s *sources) place(p place) ([]option, error) {
+	f, file, err := s.function(p.dir, p.receiver, p.function)
+	if err != nil {
+		return nil, err
+	}
+	if p.structDir == "" {
+		p.structDir = p.dir
+	}
+	fields, err := s.structure(p.structDir, p.structure)
+	if err != nil {
+		return nil, err
+	}
+	var options []option
+	var errs []error
+	add := func(name string, comment string, value *ast.CompositeLit) {
+		o, err := s.option(p, file, fields, name, comment, value)
+		if err != nil {
+			errs = append(errs, err)
+		} else if o.usage != "" { // else it is no option, and says what to write instead
+			options = append(options, o)
+		}
+	}
+	ast.Inspect(f.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.CompositeLit:
+			if m, ok := n.Type.(*ast.MapType); !ok || !isOption(m.Value) {
+				break
+			}
+			for _, e := range n.Elts {
+				entry := e.(*ast.KeyValueExpr)
+				name, err := s.text(p.dir, file, entry.Key)
+				errs = append(errs, err)
+				add(name, commentOf(file, entry), entry.Value.(*ast.CompositeLit))
+			}
+		case *ast.AssignStmt: // options["name"] = directive.Option{…}
+			index, ok := n.Lhs[0].(*ast.IndexExpr)
+			value, is := n.Rhs[0].(*ast.CompositeLit)
+			if !ok || !is || !isOption(value.Type) {
+				break
+			}
+			if name, err := s.text(p.dir, file, index.Index); err == nil {
+				add(name, commentOf(file, n), value)
+			}
+		}
+		return true
+	})
+	if len(options) == 0 {
+		errs = append(errs, fmt.Errorf("%s of %s has no options", p.function, p.dir))
+	}
+	return options, errors.Join(errs...)
+}
+
+func isOption(e ast.Expr) bool {
+	switch e := e.(type) {
+	case *ast.Ident:
+		return e.Name == "Option"
+	case *ast.SelectorExpr:
+		return e.Sel.Name == "Option"
+	}
+	return false
+}
+
+// commentOf is the comment that stands right above an entry or an assignment.
+func commentOf(file *ast.File, entry ast.Node) string {
+	for _, group := range file.Comments {
+		if lines[group].last == lines[entry].first-1 {
+			return group.Text()
+		}
+	}
+	return ""
+}
+
+// option reads one entry. Its text is the comment above it; without one, the comment of the field that it
+// fills: the one whose address Read gets, that has the option's name in JSON, or to which Read assigns first.
+func (s *sources) option(p place, file *ast.File, fields []field, name, comment string, value *ast.CompositeLit) (option, error) {
+	o := option{name: name, text: first(comment)}
+	var read ast.Expr
+	for _, e := range value.Elts {
+		entry := e.(*ast.KeyValueExpr)
+		switch entry.Key.(*ast.Ident).Name {
+		case "Usage":
+			usage, err := s.text(p.dir, file, entry.Value)
+			if err != nil {
+				return o, err
+			}
+			o.usage = usage
+		case "Read":
+			read = entry.Value
+		case "List":
+			o.repeatable = true
+		}
+	}
+	if o.usage == "" || o.text != "" {
+		return o, nil
+	}
+	for _, candidate := range []string{addressed(read), byTag(fields, name), s.assigned(p, fields, read)} {
+		for _, f := range fields {
+			if f.name == candidate {
+				o.text = about(f)
+			}
+		}
+		if o.text != "" {
+			return o, nil
+		}
+	}
+	return o, fmt.Errorf("%s: %s has no comment that says what the option %s does: write it above its entry in %s", p.dir, p.structure, name, p.function)
+}
+
+// addressed is the field whose address an expression takes.
+func addressed(e ast.Expr) (name string) {
+	if _, ok := e.(*ast.FuncLit); ok {
+		return ""
+	}
+	ast.Inspect(e, func(n ast.Node) bool {
+		if unary, ok := n.(*ast.UnaryExpr); ok && name == "" {
+			if selector, ok := unary.X.(*ast.SelectorExpr); ok {
+				name = selector.Sel.Name
+			}
+		}
+		return true
+	})
+	return name
+}
+
+func byTag(fields []field, name string) string {
+	for _, f := range fields {
+		if f.tag == name {
+			return f.name
+		}
+	}
+	return ""
+}
+
+// assigned is the first of the fields to which a function assigns.
+func (s *sources) assigned(p place, fields []field, read ast.Expr) (name string) {
+	var body ast.Node = read
+	if method, ok := read.(*ast.SelectorExpr); ok {
+		f, _, err := s.function(p.dir, p.receiver, method.Sel.Name)
+		if err != nil {
+			if f, _, err = s.function(p.dir, p.structure, method.Sel.Name); err != nil {
+				return ""
+			}
+		}
+		body = f.Body
+	}
+	ast.Inspect(body, func(n ast.Node) bool {
+		assignment, ok := n.(*ast.AssignStmt)
+		if !ok || name != "" {
+			return true
+		}
+		for _, left := range assignment.Lhs {
+			if selector, ok := left.(*ast.SelectorExpr); ok {
+				for _, f := range fields {
+					if f.name == selector.Sel.Name && name == "" {
+						name = f.name
+					}
+				}
+			}
+		}
+		return true
+	})
+	return name
+}
+
+// first is the first paragraph of a comment, in one line: the rest is for readers of the code.
+func first(comment string) string {
+	paragraph, _, _ := strings.Cut(comment, "\n\n")
+	return strings.Join(strings.Fields(paragraph), " ")
+}
+
+// about is what the comment of a field says without its name.
+func about(f field) string {
+	text := first(f.doc)
+	for _, begin := range []string{f.name + " is ", f.name + " are ", f.name + ": ", f.name + " "} {
+		if rest, ok := strings.CutPrefix(text, begin); ok {
+			return rest
+		}
+	}
+	return text
+}
+
+// rate returns the words of the option rate, which stand in one line.
+func (s *sources) rate() ([]option, error) {
+	fields, err := s.structure("caddymodule/gate/option/ratelimit", "Rate")
+	if err != nil {
+		return nil, err
+	}
+	words := map[string]string{"key": "<value...>", "events": "<events>", "window": "<window>", "burst": "burst <number>", "keys": "keys <number>", "ipv6_prefix": "ipv6 <bits>"}
+	var options []option
+	for _, f := range fields {
+		usage := words[f.tag]
+		if usage == "" {
+			usage = f.tag
+		}
+		if f.doc == "" {
+			return nil, fmt.Errorf("Rate.%s has no comment", f.name)
+		}
+		options = append(options, option{name: f.tag, usage: usage, text: about(f)})
+	}
+	return options, nil
+}
