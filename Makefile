@@ -95,7 +95,7 @@ chaos: attack-needs
 chaos-short: attack-needs
 	go run ./internal/test/chaos -short -seed $(SEED) -configs $(CONFIGS) $(CHAOSFLAGS)
 
-# Edges of the last version and of this one sell together, see docs/upgrade.md: scripts/build-last builds the
+# Edges of the last version and of this one sell together, see docs/runbook.md#upgrade: scripts/build-last builds the
 # other one from history. TOGETHER=all lets the edges of every scenario be of both versions in turn.
 TOGETHER ?= upgrade,upgrade-store,storm-of-operators,redis-and-sql
 upgrade: attack-needs

@@ -131,7 +131,7 @@ func TestManifests(t *testing.T) {
 	pod, container := deployment.Template.Spec, deployment.Template.Spec.Containers[0]
 	order := spanIn(t, caddyfile, "\twait ") + spanIn(t, caddyfile, "\tforward_timeout ")
 	grace := spanIn(t, caddyfile, "\tgrace_period ")
-	const outcomes = 10 * time.Second // docs/operate.md, Reload and shutdown
+	const outcomes = 10 * time.Second // docs/redis.md, Reload and shutdown
 	if grace <= order {
 		t.Errorf("grace_period is %v, an order may take %v", grace, order)
 	}

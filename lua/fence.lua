@@ -2,7 +2,7 @@
 -- another history than the one the sale was sold from, a replica that was promoted or a
 -- server that was started again, the shard is fenced: every other script changes nothing,
 -- until the edges have said what they know, and what this server lacks of it is applied again.
--- See docs/fence.md.
+-- See docs/failover.md.
 --
 -- A term is a time in which a shard has one history: "epoch:number:replid:first". replid is
 -- the server's master_replid, which changes with a promotion and with a start; first is the
@@ -67,7 +67,7 @@
 --         { 'ok', fenced, absent, silent }
 --                                      the caller may take stock for the time of a lease; the rest as in
 --                                      meta, silent "heard edge\n…" of those that count
---         { 'late', last }             it knows movements after last that are lost, see docs/fence.md
+--         { 'late', last }             it knows movements after last that are lost, see docs/failover.md
 --         { 'fenced', stage, fence, absent, stuck, base, more, others, contradicted }
 --                                      absent: edges that are waited for; stuck: the number of an
 --                                      entry that cannot be applied again, else 0; more: 1, the
@@ -171,7 +171,7 @@ local function expected(newest)
   local all, live, stopped, last = call('HGETALL', KEYS[EDGES_KEY]), {}, {}, {}
   for i = 1, #all, 2 do
     last[all[i]] = tonumber(all[i + 1])
-    if last[all[i]] > shard.now + TOLERANCE then -- the shard's clock may have been ahead, see docs/clocks.md
+    if last[all[i]] > shard.now + TOLERANCE then -- the shard's clock may have been ahead, see docs/failover.md#clocks
       last[all[i]] = shard.now
       call('HSET', KEYS[EDGES_KEY], all[i], int(shard.now))
     end

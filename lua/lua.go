@@ -24,7 +24,7 @@ import (
 // of 5 with the first person who waits.
 //
 // A script raises a shard to what a record needs (SCHEMA_OF_ in shard.lua), not to the newest that it
-// understands: edges of the last version sell on beside newer ones until then, see docs/upgrade.md.
+// understands: edges of the last version sell on beside newer ones until then, see docs/runbook.md#upgrade.
 const Schema = 5
 
 // SaleSchema is the schema of a new sale, which every version in the field understands.

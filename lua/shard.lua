@@ -19,7 +19,7 @@
 -- KEYS[7]  unbacked     zset    reservation id that the shop sold without stock, by since when (ms)
 -- KEYS[8]  tombstones   zset    reservation id that must not be reserved any more, by until when (ms)
 -- KEYS[9]  adjustments  hash    adjustment id → "cell delta stock"
--- KEYS[10] journal      stream  one entry per call, see docs/journal.md; its id is seq-0 of its last movement
+-- KEYS[10] journal      stream  one entry per call, see docs/books.md#the-journal; its id is seq-0 of its last movement
 -- KEYS[11] bindings     hash    what belongs to one reservation → its id, see bindings.lua
 -- KEYS[12] returns      hash    reservation|return id → "restock cell quantity …", what came back, a tab,
 --                               what was answered
@@ -54,7 +54,7 @@
 -- in ('': it has no fence), then one reply per operation: { code, … }, codes in codes.go.
 -- Times in replies are by Redis's own time.
 --
--- There are two clocks, see docs/clocks.md:
+-- There are two clocks, see docs/failover.md#clocks:
 --    time   Redis's own. Sales start and end by it, limits have their windows, tokens expire, and
 --           a record has its exp and created. It may step.
 --    now    the shard's: deadlines and all other times in these keys are by it. It never goes back

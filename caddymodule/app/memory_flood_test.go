@@ -106,7 +106,7 @@ func inRedis(s *sitetest.Site, c *redis.Client) (keys, fields int64) {
 }
 
 // Whatever clients choose, in a flood of names that were never seen: an edge does not grow
-// with their number, and Redis by no more than each kind's bound. docs/memory.md has the bounds.
+// with their number, and Redis by no more than each kind's bound. docs/redis.md#memory has the bounds.
 func TestFloodsOfNames(t *testing.T) {
 	server, with := sitetest.Redis(t)
 	s := sitetest.Open(t, with)

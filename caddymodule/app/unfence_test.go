@@ -106,7 +106,7 @@ func TestAnOldPrimaryIsNamed(t *testing.T) {
 	if got := s.StockOf("plain"); got != "1000 996 0 0 4" {
 		t.Errorf("stock %s, want four that are sold", got)
 	}
-	if n := len(s.Logged("redis is older than what this edge knows: it may be a primary that has been replaced; not selling, see docs/fence.md")); n != 2 {
+	if n := len(s.Logged("redis is older than what this edge knows: it may be a primary that has been replaced; not selling, see docs/failover.md")); n != 2 {
 		t.Errorf("the log names the old primary %d times, want 2", n)
 	}
 }

@@ -109,7 +109,7 @@ When Redis's clock steps while there are holds, their deadlines go on by a clock
 of the sale's own, so that none ends early or late: 'doctor' tells the difference.
 It ends by itself when no hold is left. This command ends it at once. Every hold
 keeps the time that it has left, and the journal tells each. Run it when Redis's
-clock is right again. See docs/clocks.md.`,
+clock is right again. See docs/failover.md#clocks.`,
 			RunE: action(alignSale, "sale"),
 		},
 		&cobra.Command{
@@ -121,7 +121,7 @@ journal does not tell in full, such as a sale file, or has other movements than 
 edges know: 'doctor' says so. Then run this command, and apply the file again. The
 sale sells in between, and cannot be paused before: where that must not be, answer
 its route with 503 in the Caddyfile first. What Redis has lost can be sold again:
-compare with the shop by 'reconcile'. See docs/fence.md.`,
+compare with the shop by 'reconcile'. See docs/failover.md.`,
 			RunE: action(unfenceSale, "sale"),
 		},
 		&cobra.Command{

@@ -31,7 +31,7 @@ the sale goes on: all that was acknowledged before the command began is in it. T
 file is written whole or not at all, for the user that runs the command alone: it
 has the secrets of the store. A file that exists is not overwritten.
 
-Where a ledger is kept, back up its database as well. See docs/operate.md.`,
+Where a ledger is kept, back up its database as well. See docs/redis.md#back-up-and-restore.`,
 			Example: `  $ caddy stockgate store backup store.rdb`,
 			RunE:    action(backupStore, "file"),
 		},

@@ -2,7 +2,7 @@
 
     python3 solve.py 1.29906640.12.my3teqoPEzIOwrFRd2GHQA
 
-prints the value of the header Challenge-Solution. docs/challenge.md has the format.
+prints the value of the header Challenge-Solution. docs/filters.md#challenge has the format.
 """
 
 import hashlib

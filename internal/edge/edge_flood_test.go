@@ -9,7 +9,7 @@ import (
 	"github.com/stockgate/stockgate/internal/edge"
 )
 
-// floodTimes makes the floods of this package larger. docs/memory.md has what came of
+// floodTimes makes the floods of this package larger. docs/redis.md#memory has what came of
 //
 //	go test -run TestFilterFlood ./edge -v -timeout 0 -flood 25
 //

@@ -138,7 +138,7 @@ func (e *PositionError) Error() string {
 	switch {
 	case e.Have == Position{}:
 		return fmt.Sprintf("the journal of sale %s begins after entry %d, and the ledger has nothing of it: a ledger follows a sale from its first entry. "+
-			"It was switched on later, or was removed or replaced; give this edge the ledger that has the beginning, see docs/ledger.md", e.Sale, e.Want.Seq)
+			"It was switched on later, or was removed or replaced; give this edge the ledger that has the beginning, see docs/books.md#the-ledger", e.Sale, e.Want.Seq)
 	case e.Missed != Position{}:
 		return fmt.Sprintf("sale %s was rebuilt from another ledger, which had it up to entry %d of epoch %d, and this one has it up to entry %d of epoch %d: what only this one has is not in redis, and may be sold again. "+
 			"Pause the sale, and rebuild it from this ledger with `caddy stockgate rebuild %s --from ledger --force`, which merges what redis has; then give every edge this ledger",
@@ -158,7 +158,7 @@ func (e *PositionError) Error() string {
 	}
 	if e.Have.Seq < e.Want.Seq {
 		return fmt.Sprintf("the ledger has sale %s up to entry %d, and the journal begins after entry %d: what is between is in neither. The ledger was removed, replaced, put back from a backup or failed over to a replica that was behind, "+
-			"or another edge follows the sale with a ledger of its own; give this edge the ledger that has these entries, see docs/ledger.md. Until then this one does not follow the sale",
+			"or another edge follows the sale with a ledger of its own; give this edge the ledger that has these entries, see docs/books.md#the-ledger. Until then this one does not follow the sale",
 			e.Sale, e.Have.Seq, e.Want.Seq)
 	}
 	return fmt.Sprintf("the ledger has sale %s up to entry %d, what comes begins after entry %d", e.Sale, e.Have.Seq, e.Want.Seq)

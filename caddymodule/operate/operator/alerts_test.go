@@ -399,7 +399,7 @@ func TestAlertsSpeakToPeople(t *testing.T) {
 			`stockgate_redis_errors_total{instance="a",during="watch"}`, "0+0.82x100", `stockgate_redis_errors_total{instance="a",during="reap"}`, "0+1x100", `stockgate_ready{instance="a"}`, "1x100"),
 		alert("5m", "StockgateQueueStands", "sale: flash, severity: warning", "Orders of flash wait for 2m 3s, and none goes to the shop", "caddy stockgate doctor says what holds the line up. See docs/queue.md.",
 			`stockgate_queue_oldest_seconds{sale="flash"}`, "123x100", `stockgate_queue_pace{sale="flash"}`, "0x100"),
-		alert("5m", "StockgateClockStepped", "sale: flash, severity: warning", "Redis's clock has stepped by 5s during flash", "Let NTP slew it. See docs/clocks.md.",
+		alert("5m", "StockgateClockStepped", "sale: flash, severity: warning", "Redis's clock has stepped by 5s during flash", "Let NTP slew it. See docs/failover.md#clocks.",
 			`stockgate_clock_lead_seconds{sale="flash"}`, "-5x100"),
 		alert("5m", "StockgateUnbacked", "sale: flash, severity: warning", "The shop took 1234567 orders of flash without stock", "Add stock and confirm them, or refund them: caddy stockgate holds flash --state unbacked",
 			`stockgate_unbacked{sale="flash"}`, "1234567x100"),

@@ -102,7 +102,7 @@ func TestInspectReadsRedis(t *testing.T) {
 	if s.Replays == nil || !*s.Replays || s.User != "" {
 		t.Errorf("the default user has no rights: %+v", s)
 	}
-	// a user with the rights that docs/operate.md lists, and no more
+	// a user with the rights that docs/redis.md lists, and no more
 	keeper := redis.NewClient(&redis.Options{Addr: server.Addr(), Username: "keeper", Password: "pw"})
 	defer keeper.Close()
 	if err := server.Client().Do(t.Context(), "ACL", "SETUSER", "keeper", "on", ">pw", "+@all").Err(); err != nil {

@@ -189,9 +189,9 @@ func (d *doctor) judgeFence(ctx context.Context, id string) {
 		switch {
 		case s.Contradicted:
 			why = fmt.Sprintf(": from entry %d of the journal on it has other movements than the edges know; an old primary came back after its successor was lost. "+
-				"Lead the edges to the successor. If that is lost, rebuild %[2]s from the ledger, or run 'caddy stockgate sale unfence %[2]s' and compare with the shop by 'reconcile'; see docs/fence.md", s.Stuck, id)
+				"Lead the edges to the successor. If that is lost, rebuild %[2]s from the ledger, or run 'caddy stockgate sale unfence %[2]s' and compare with the shop by 'reconcile'; see docs/failover.md", s.Stuck, id)
 		case s.Stuck > 0:
-			why = fmt.Sprintf(": it lacks entry %d of the journal, which cannot be applied again; see docs/fence.md, then 'caddy stockgate sale unfence %s'", s.Stuck, id)
+			why = fmt.Sprintf(": it lacks entry %d of the journal, which cannot be applied again; see docs/failover.md, then 'caddy stockgate sale unfence %s'", s.Stuck, id)
 		case s.Absent > 0:
 			why = fmt.Sprintf(": %d edges have not said what they know (%s); start those that do not run", s.Absent, r.Absentees(namedEdges, adminapi.LocalTime))
 		}

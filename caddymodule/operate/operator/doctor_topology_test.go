@@ -137,7 +137,7 @@ func TestTopologyOfAServer(t *testing.T) {
 	})
 	second.Resume()
 
-	// a user with the rights that docs/operate.md lists, and no more
+	// a user with the rights that docs/redis.md lists, and no more
 	if err := c.Do(stocktest.Soon(t), "ACL", "SETUSER", "gate", "on", ">pw", "~stockgate:*", "&stockgate:*", "+@read", "+@write", "+@scripting", "+@pubsub", "+info", "+time", "+wait", "+ping").Err(); err != nil {
 		t.Fatal(err)
 	}

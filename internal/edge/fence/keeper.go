@@ -1,6 +1,6 @@
 // Package fence keeps an edge's leases on the sales that it sells. A Redis that was promoted
 // or restarted may lack movements: it sells nothing until the edges have said what they
-// know, and gets from them what it lacks. docs/fence.md explains the protocol.
+// know, and gets from them what it lacks. docs/failover.md explains the protocol.
 package fence
 
 import (

@@ -248,7 +248,7 @@ func (m *member) note(s State) {
 	switch {
 	case old != nil && old.Replaced == s.Replaced, s.Owed > 0:
 	case s.Replaced:
-		m.keeper.log.Error("redis is older than what this edge knows: it may be a primary that has been replaced; not selling, see docs/fence.md",
+		m.keeper.log.Error("redis is older than what this edge knows: it may be a primary that has been replaced; not selling, see docs/failover.md",
 			sale, zap.String("known", m.clock.Known().Term.Name))
 	default:
 		m.keeper.log.Error("redis was promoted or restarted: not selling until every edge has said what it knows", sale)
@@ -257,10 +257,10 @@ func (m *member) note(s State) {
 	case s.Stuck == 0 || old != nil && old.Stuck > 0:
 	case s.Contradicted:
 		m.keeper.log.Error("redis has other movements than the edges know, under the same numbers: an old primary came back after its successor was lost; "+
-			"lead the edges to the successor, or see docs/fence.md, then `caddy stockgate sale unfence`",
+			"lead the edges to the successor, or see docs/failover.md, then `caddy stockgate sale unfence`",
 			sale, zap.Int64("from", s.Stuck))
 	default:
-		m.keeper.log.Error("redis lacks a change that the journal does not tell in full: see docs/fence.md, then `caddy stockgate sale unfence`",
+		m.keeper.log.Error("redis lacks a change that the journal does not tell in full: see docs/failover.md, then `caddy stockgate sale unfence`",
 			sale, zap.Int64("entry", s.Stuck))
 	}
 	m.state.Store(&s)

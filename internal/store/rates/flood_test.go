@@ -10,7 +10,7 @@ import (
 	"github.com/stockgate/stockgate/lua"
 )
 
-// floodTimes makes the floods of this package larger. docs/memory.md has what came of
+// floodTimes makes the floods of this package larger. docs/redis.md#memory has what came of
 //
 //	go test -run TestSharedRateFlood ./rates -v -timeout 0 -flood 50
 //

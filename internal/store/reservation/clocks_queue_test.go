@@ -14,7 +14,7 @@ import (
 	"github.com/stockgate/stockgate/lua"
 )
 
-// These tests are the rows of docs/clocks.md about the queue. A shop takes one order at a time and
+// These tests are the rows of docs/failover.md#clocks about the queue. A shop takes one order at a time and
 // one a second, and an order waits for a minute.
 
 // waits is an order of edge A that waits while another one is at the shop.

@@ -14,7 +14,7 @@ import (
 	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
 
-// These tests are the rows of docs/clocks.md. In all of them a hold is made for a minute,
+// These tests are the rows of docs/failover.md#clocks. In all of them a hold is made for a minute,
 // and its token expires five seconds before.
 
 // end ends what is overdue, and fails the test unless it is so many.

@@ -149,7 +149,7 @@ func (c *encodedRequest) order() []byte {
 // and counters of unpaid holds without bounds, in whatever window it is now. An order that has gone to
 // the shop does not wait now, and one that waits does not go, whatever the line is like. In mode
 // backend the attempt may have been answered, and its buyer may have repeated the purchase: buyer and
-// lines bind nothing, see docs/fence.md.
+// lines bind nothing, see docs/failover.md.
 func (c *encodedRequest) told(waits bool) *encodedRequest {
 	const unbounded = 9_000_000_000_000_000
 	again := *c

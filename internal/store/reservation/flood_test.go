@@ -15,7 +15,7 @@ import (
 	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
 
-// floodTimes makes the floods of this package larger. docs/memory.md has what came of
+// floodTimes makes the floods of this package larger. docs/redis.md#memory has what came of
 //
 //	DRAW=many go test -run 'Flood$' ./reservation -v -timeout 0 -flood 50
 //

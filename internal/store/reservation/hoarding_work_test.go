@@ -69,7 +69,7 @@ func TestChallengeDoesNotStopHoarders(t *testing.T) {
 }
 
 // What work does bound: how many units one machine can hold at a time. A script in a browser
-// makes 3,000,000 hashes a second (docs/challenge.md), and there are 3,000 units.
+// makes 3,000,000 hashes a second (docs/filters.md#challenge), and there are 3,000 units.
 func TestWorkBoundsTheHoldsOfOneMachine(t *testing.T) {
 	t.Parallel()
 	const stock, hashes, never = 3000, 3_000_000, -time.Second

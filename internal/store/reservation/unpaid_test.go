@@ -214,7 +214,7 @@ func TestUnpaidIsOfANewerSchema(t *testing.T) {
 			t.Errorf("a hold that is not counted makes the schema %s", got)
 		}
 		c.reserve("counted", owes("buyer|Ann"))
-		if got := schema(); got != "2" { // not the newest that this edge understands: see docs/upgrade.md
+		if got := schema(); got != "2" { // not the newest that this edge understands: see docs/runbook.md#upgrade
 			t.Errorf("a hold that is counted makes the schema %s", got)
 		}
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/stockgate/stockgate/internal/test/model"
 )
 
-// waiters makes the list of TestWaitlistFlood longer. docs/memory.md has what came of -waiters 200000.
+// waiters makes the list of TestWaitlistFlood longer. docs/redis.md#memory has what came of -waiters 200000.
 var waiters = flag.Int("waiters", 20_000, "how many people wait")
 
 // What people who wait take in Redis, with one identity and with a second one: at most 200 bytes each, and 60 for a

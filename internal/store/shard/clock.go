@@ -7,7 +7,7 @@ import (
 )
 
 // Clock estimates the times of a sale's Redis from its replies, and from the monotonic time
-// since they arrived. See docs/clocks.md.
+// since they arrived. See docs/failover.md#clocks.
 type Clock struct {
 	Mono func() time.Time // the monotonic clock of this process
 	last atomic.Pointer[clockReading]

@@ -86,8 +86,8 @@ var hints = []struct {
 	{"CLUSTERDOWN", "no node of the cluster has this sale: see `redis-cli cluster nodes`", true},
 	{"NOAUTH", "it asks for a password", true},
 	{"WRONGPASS", "it refuses the password", true},
-	{"NOPERM", "its user may not run what stockgate needs: see docs/operate.md", true},
-	{"The user executing the script", "its user may not run what stockgate's scripts need: see docs/operate.md", false},
+	{"NOPERM", "its user may not run what stockgate needs: see docs/redis.md", true},
+	{"The user executing the script", "its user may not run what stockgate's scripts need: see docs/redis.md", false},
 }
 
 // Explain wraps an error of go-redis in ErrUnavailable, and adds what an operator can do about

@@ -47,7 +47,7 @@ type Options struct {
 	ReplicaAcks     int
 	ReplicaAcksWait time.Duration
 	// NoFence sells from a Redis that was promoted or restarted without asking what it
-	// lacks: what it has lost is sold again. See docs/fence.md.
+	// lacks: what it has lost is sold again. See docs/failover.md.
 	NoFence bool
 	// FenceWait is how long a sale waits then for edges that do not come; it must be more than Lease.
 	// Default: 10 s.

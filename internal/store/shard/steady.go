@@ -59,7 +59,7 @@ func (s *steady) add(sent, arrived time.Time, ms int64) (stepped bool) {
 // time after the step, and a bound by that reply alone would let its next call end what only the
 // step makes look expired. Meanwhile an edge that was there before takes the step off the shard's
 // clock. Once true it stays so: add sets aside only a bucket that has two replies. See
-// docs/clocks.md.
+// docs/failover.md#clocks.
 func (s *steady) known() bool { return s.now.replies+s.before.replies > 1 }
 
 // latest is the latest time, in ms, that the clock can show at a given moment. There must have

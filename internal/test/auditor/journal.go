@@ -12,7 +12,7 @@ type Units struct {
 	Qty  int64
 }
 
-// Movement is one movement of stock, as docs/journal.md has it.
+// Movement is one movement of stock, as docs/books.md#the-journal has it.
 type Movement struct {
 	Seq, Time int64
 	Kind, ID  string
@@ -97,7 +97,7 @@ func ParseUnits(text string) ([]Units, error) {
 	return lines, nil
 }
 
-// recordField is a field of a record by its number in docs/journal.md, from 1.
+// recordField is a field of a record by its number in docs/books.md#the-journal, from 1.
 func recordField(record string, number int) string {
 	f := strings.Split(record, "\t")
 	if number > len(f) {

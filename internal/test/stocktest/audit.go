@@ -125,7 +125,7 @@ func (r *Raw) auditBindings(image *recovery.Image) error {
 			owner := r.bindings[field]
 			// Of two that are confirmed the first has the field. Their times do not show which
 			// one was first if they are equal, or if a lead has ended, where the clock goes
-			// back (docs/clocks.md).
+			// back (docs/failover.md#clocks).
 			other, err := record.Parse(r.Records[owner])
 			_, hadLead := r.Meta["lead"]
 			if err == nil && other.State == rec.State && (other.Changed.Equal(rec.Changed) || hadLead && rec.State == record.Confirmed) {

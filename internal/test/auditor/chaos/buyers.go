@@ -115,7 +115,7 @@ func (r *Run) sellsAgain() {
 // triesOfOperator is after how many buyers without success an operator looks, about every five seconds.
 const triesOfOperator = 25
 
-// operate does what docs/fence.md tells an operator to do if a store of class (c) went back to a
+// operate does what docs/failover.md tells an operator to do if a store of class (c) went back to a
 // history that the edges do not know, and no server has theirs any more.
 func (r *Run) operate(e *rig.Edge, sale string) {
 	said, _, err := e.CLI("", "doctor")

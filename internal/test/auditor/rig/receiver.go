@@ -82,7 +82,7 @@ func (r *Receiver) take(w http.ResponseWriter, q *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// check verifies a message, as docs/outbox.md says, and that it follows the one before.
+// check verifies a message, as docs/books.md#the-outbox says, and that it follows the one before.
 func (r *Receiver) check(head http.Header, body []byte) string {
 	id := head.Get("webhook-id")
 	mac := hmac.New(sha256.New, []byte(receiverSecret))

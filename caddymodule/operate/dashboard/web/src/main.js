@@ -11,7 +11,7 @@ import { Steps } from './steps.js'
 import { language, texts } from './texts.js'
 
 const staleAfter = 1500
-const runbook = 'https://github.com/stockgate/stockgate/blob/main/docs/doctor.md'
+const runbook = 'https://github.com/stockgate/stockgate/blob/main/docs/runbook.md#the-doctor'
 
 document.documentElement.lang = language
 for (const element of document.querySelectorAll('[data-text]')) element.textContent = texts[element.dataset.text]
