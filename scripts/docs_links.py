@@ -36,11 +36,13 @@ def on_page_markdown(markdown, **_):
     return re.sub(r"\]\(\.\./", "](" + REPOSITORY, markdown)
 
 
-def address(link):
-    """The address of a page, and of a heading on it, from the root of the site."""
+def address(link, root):
+    """The address of a page, and of a heading on it; root is the way to the root of the site."""
+    if link.startswith("../"):
+        return REPOSITORY + link.removeprefix("../")
     page, _, anchor = link.partition("#")
     path = "" if page == "README.md" else page.removesuffix(".md") + "/"
-    return path + ("#" + anchor if anchor else "")
+    return root + path + ("#" + anchor if anchor else "")
 
 
 def moves(config):
@@ -49,7 +51,7 @@ def moves(config):
     for line in config["extra"]["moved"].splitlines():
         old, new = line.split()
         page, _, anchor = old.partition("#")
-        pages.setdefault(page, {})[anchor] = ("" if page == "README.md" else "../") + address(new)
+        pages.setdefault(page, {})[anchor] = address(new, "" if page == "README.md" else "../")
     return pages
 
 
