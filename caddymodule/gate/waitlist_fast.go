@@ -21,7 +21,7 @@ func AsksMore(name, value string) bool {
 	return len(name) == len("If-None-Match") && strings.EqualFold(name, "If-None-Match")
 }
 
-// AppendPlace appends the answer to a request for a place, byte for byte as net/http writes that of the handler. False:
+// AppendPlace appends the answer to a request for a place, byte for byte as net/http writes the handler's. False:
 // the handler has to answer. It allocates nothing.
 func (l *WaitlistHandler) AppendPlace(b []byte, r *http.Request, now time.Time) ([]byte, bool) {
 	d := l.app.Runtime()

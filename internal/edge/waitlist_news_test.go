@@ -14,7 +14,7 @@ import (
 // placeClient is a client of an edge that waits for news of a buyer's place.
 type placeClient struct {
 	*crowded
-	*waitlist.Watch
+	*waitlist.PlaceWatch
 	edge  int
 	buyer string
 }

@@ -51,7 +51,7 @@ func leastOf(s *sale.Sale, cell string) int64 {
 }
 
 // Watch begins to watch the place of a buyer, see [waitlist.Watches.Open].
-func (e *Edge) Watch(saleID, buyer string) *waitlist.Watch { return e.watches.Open(saleID, buyer) }
+func (e *Edge) Watch(saleID, buyer string) *waitlist.PlaceWatch { return e.watches.Open(saleID, buyer) }
 
 // Watching is how many clients wait for news of their places.
 func (e *Edge) Watching() int { return e.watches.Size() }

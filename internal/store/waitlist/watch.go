@@ -18,11 +18,11 @@ type Watches struct {
 	mu    sync.Mutex
 	open  int
 	ended bool
-	sales map[string]map[string][]*Watch // by sale and buyer
+	sales map[string]map[string][]*PlaceWatch // by sale and buyer
 }
 
-// Watch is one client that waits.
-type Watch struct {
+// PlaceWatch is one client that waits.
+type PlaceWatch struct {
 	// News has a value when what the client was told may have changed.
 	News <-chan struct{}
 
@@ -34,7 +34,7 @@ type Watch struct {
 
 // Open begins to watch the place of a buyer, given by its hash. Nil: as many clients watch as may, or the edge has
 // ended. The caller looks at the place after that, so that no news is missed, and calls Close.
-func (s *Watches) Open(sale, buyer string) *Watch {
+func (s *Watches) Open(sale, buyer string) *PlaceWatch {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	people := s.sales[sale]
@@ -42,26 +42,26 @@ func (s *Watches) Open(sale, buyer string) *Watch {
 		return nil
 	}
 	if people == nil {
-		people = make(map[string][]*Watch)
+		people = make(map[string][]*PlaceWatch)
 		if s.sales == nil {
-			s.sales = make(map[string]map[string][]*Watch)
+			s.sales = make(map[string]map[string][]*PlaceWatch)
 		}
 		s.sales[sale] = people
 	}
 	news := make(chan struct{}, 1)
-	w := &Watch{News: news, news: news, of: s, sale: sale, buyer: buyer}
+	w := &PlaceWatch{News: news, news: news, of: s, sale: sale, buyer: buyer}
 	people[buyer] = append(people[buyer], w)
 	s.open++
 	return w
 }
 
 // Close ends the watch.
-func (w *Watch) Close() {
+func (w *PlaceWatch) Close() {
 	s := w.of
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	people := s.sales[w.sale]
-	rest := slices.DeleteFunc(people[w.buyer], func(other *Watch) bool { return other == w })
+	rest := slices.DeleteFunc(people[w.buyer], func(other *PlaceWatch) bool { return other == w })
 	s.open--
 	if people[w.buyer] = rest; len(rest) > 0 {
 		return
@@ -73,20 +73,20 @@ func (w *Watch) Close() {
 }
 
 // For says for which cell the person waits: news of other cells does not concern the watch then.
-func (w *Watch) For(cell string) {
+func (w *PlaceWatch) For(cell string) {
 	w.of.mu.Lock()
 	w.cell = cell
 	w.of.mu.Unlock()
 }
 
 // IsOver reports whether there will be no news any more, because the edge has ended.
-func (w *Watch) IsOver() bool {
+func (w *PlaceWatch) IsOver() bool {
 	w.of.mu.Lock()
 	defer w.of.mu.Unlock()
 	return w.of.ended
 }
 
-func (w *Watch) wake() {
+func (w *PlaceWatch) wake() {
 	select {
 	case w.news <- struct{}{}:
 	default:

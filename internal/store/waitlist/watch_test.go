@@ -8,7 +8,7 @@ import (
 )
 
 // heard reports whether a client has news, and takes it.
-func heard(w *waitlist.Watch) bool {
+func heard(w *waitlist.PlaceWatch) bool {
 	select {
 	case <-w.News:
 		return true
