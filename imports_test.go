@@ -151,8 +151,8 @@ var arrows = map[string][]string{
 		"internal/store/shard", "lua",
 	},
 	"internal/store/waitlist": {
-		"internal/loop", "internal/sale", "internal/store/combine", "internal/store/journal", "internal/store/lease", "internal/store/reservation",
-		"internal/store/shard", "lua",
+		"internal/loop", "internal/sale", "internal/store/combine", "internal/store/journal", "internal/store/lease", "internal/store/record",
+		"internal/store/reservation", "internal/store/shard", "lua",
 	},
 	"internal/edge": {
 		"internal/edge/fence", "internal/edge/risk", "internal/loop", "internal/sale", "internal/sale/skus", "internal/store/combine",

@@ -43,3 +43,23 @@ func notAllocating(t *testing.T, s *sitetest.FastSite) {
 		}
 	}
 }
+
+// TestPlacesDoNotAllocate tells where a person stands, again and again on one connection.
+func TestPlacesDoNotAllocate(t *testing.T) {
+	s := openWaitingSites(t, false, "")
+	request := "GET " + waitingPlace(s, "ben") + ofShop + "Accept: */*\r\n\r\n"
+	const times = 1000
+	for try := 1; ; try++ {
+		answered := times
+		allocs := testing.AllocsPerRun(5, func() {
+			written, _ := refuses(t, request, times)
+			answered = min(answered, written)
+		})
+		if answered == times && allocs <= times/10 { // a connection takes some
+			return
+		}
+		if try == 20 {
+			t.Fatalf("%v allocations for %d answers, %d of them fast", allocs, times, answered)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package fast
 
 import (
 	"net"
+	"net/http"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -74,7 +75,7 @@ func (p *RoutePlan) matchesQueries() bool {
 		slices.ContainsFunc(p.guards, func(g *guard.Guard) bool { return g.Routes().MatchesQueries() })
 }
 
-// Judge refuses a request for its gate, if the gate would refuse it. Where too many attempts wait
+// Judge refuses a request for its gate, if the gate would refuse it, or tells where a person stands on a waiting list. Where too many attempts wait
 // for Redis, the connection waits until there is room. A request at which a module panics is left to
 // Caddy, as any that is not refused.
 func (p *RoutePlan) Judge(out []byte, f *fastpath.Request) (answer []byte, ok bool) {
@@ -123,6 +124,10 @@ func (p *RoutePlan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, boo
 			return out, true, nil
 		}
 	}
+	if k.destination.places != nil {
+		out, ok := p.tellPlace(out, f, s, k)
+		return out, ok, nil
+	}
 	if j.IsBypassed() {
 		return out, false, nil
 	}
@@ -154,6 +159,24 @@ func (p *RoutePlan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, boo
 	out = p.announce(out, from)
 	p.record(f, j, out[from:], a.Status, m.began)
 	return out, true, nil
+}
+
+// tellPlace answers where a person stands on a waiting list, unless the client asks for more.
+func (p *RoutePlan) tellPlace(out []byte, f *fastpath.Request, s *scratch, k *cachedRoute) ([]byte, bool) {
+	for name, value := range f.Fields {
+		if gate.AsksMore(name, value) {
+			return out, false
+		}
+	}
+	out = f.Room(out)
+	from := len(out)
+	out, ok := k.destination.places.AppendPlace(out, &s.request, f.Now)
+	if !ok {
+		return out, false
+	}
+	out = p.announce(out, from)
+	p.record(f, k.destination.judge, out[from:], http.StatusOK, f.Now)
+	return out, true
 }
 
 // stripped removes the headers that guard and gate remove.

@@ -40,8 +40,10 @@ type planStep struct {
 
 // planAct is a handler of a route. One of its fields is set.
 type planAct struct {
-	guard  *guard.Guard
-	judge  *gate.Judge // of a gate or a stockgate_check
+	guard *guard.Guard
+	judge *gate.Judge // of a gate, a stockgate_check or a stockgate_waitlist
+	// places is the stockgate_waitlist that has the judge; nil: another handler has it.
+	places *gate.WaitlistHandler
 	status *status.Status
 	steps  []planStep // a subroute's
 	sub    bool
@@ -86,6 +88,8 @@ func (p *RoutePlan) act(h caddyhttp.MiddlewareHandler, invoked []string) (planAc
 		return planAct{judge: &h.Judge}, true
 	case *gate.Check:
 		return planAct{judge: &h.Judge}, true
+	case *gate.WaitlistHandler:
+		return planAct{judge: &h.Judge, places: h}, true
 	case *status.Status:
 		return planAct{status: h}, true
 	case *caddyhttp.Subroute:
@@ -216,6 +220,8 @@ func (p *RoutePlan) Obstacle(j *gate.Judge) string {
 // routeDestination is where a request leads: to a gate, or to the HTTP server.
 type routeDestination struct {
 	judge *gate.Judge // nil: the HTTP server
+	// places answers the request, which asks where a person stands; nil: the judge may refuse it.
+	places *gate.WaitlistHandler
 	// guard is the last one before the gate; nil: there is none. why is the reason if it refuses.
 	guard *guard.Guard
 	why   string
@@ -291,7 +297,7 @@ func (w *walk) act(a *planAct, r *http.Request) bool {
 			}
 		}
 		if a.judge.FastRefusals != nil && (!w.skipped || a.judge.FastRefusals.Force) {
-			w.destination.judge = a.judge
+			w.lead(a, r.Method)
 		}
 		return false
 	case a.sub:
@@ -302,6 +308,16 @@ func (w *walk) act(a *planAct, r *http.Request) bool {
 		w.skipped = true
 	}
 	return true
+}
+
+// lead notes that a request leads to a judge. A stockgate_waitlist judges those who enter, and tells those who ask.
+func (w *walk) lead(a *planAct, method string) {
+	switch {
+	case a.places == nil || method == http.MethodPost:
+		w.destination.judge = a.judge
+	case method == http.MethodGet || method == http.MethodHead:
+		w.destination.judge, w.destination.places = a.judge, a.places
+	}
 }
 
 // refusedBy says why a guard, or a gate without a guard, refuses a request. closed: it is for a closed

@@ -67,8 +67,9 @@ func (p *RoutePlan) wayOf(f *fastpath.Request, path string, byQuery bool) *cache
 	w.walk(p.steps, &s.request)
 	k.destination = w.destination
 	if !w.headers && !byQuery && len(f.Method)+len(f.Host)+len(path) <= maxCachedRoute {
-		k.kept = true
-		place.Store(k)
+		if k.kept = true; w.destination.places == nil { // else each person asks for another path, and only its connection keeps it
+			place.Store(k)
+		}
 	}
 	if k.destination.judge == nil {
 		return nil

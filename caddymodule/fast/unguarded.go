@@ -21,7 +21,7 @@ func unguarded(steps []planStep, guarded bool, bare map[*gate.Judge]bool) bool {
 			switch {
 			case a.guard != nil:
 				inner = true
-			case a.judge != nil:
+			case a.judge != nil && a.places == nil:
 				bare[a.judge] = bare[a.judge] || !inner
 			case a.sub:
 				inner = unguarded(a.steps, inner, bare)

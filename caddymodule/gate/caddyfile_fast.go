@@ -131,7 +131,7 @@ var earlyDirectives = []string{
 func harmlessDirective(name string) bool {
 	return name == "" || name[0] == '@' || slices.Contains([]string{
 		"map", "vars", "fs", "root", "log", "log_append", "skip_log", "log_skip", "log_name", "log_level", "copy_response_headers",
-		"stockgate_guard", "stockgate_status", "stockgate_check", "stockgate", "invoke", "handle", "handle_path", "handle_errors", "route", "tls", "bind",
+		"stockgate_guard", "stockgate_status", "stockgate_check", "stockgate_waitlist", "stockgate", "invoke", "handle", "handle_path", "handle_errors", "route", "tls", "bind",
 	}, name)
 }
 

@@ -41,6 +41,21 @@ func AddRule(refuses func(*sale.Attempt) *sale.Refusal) (remove func()) {
 	return func() { rules = before }
 }
 
+// PollIn is in how many seconds a person may ask again when so many are on the list.
+var PollIn = pollIn
+
+// Told is what a person is told at a place.
+type Told = told
+
+// Append appends what is told.
+func (t *told) Append(b []byte) []byte { return t.append(b) }
+
+// SendEvent sends lines of a stream, and reports whether the client has read them.
+func SendEvent(w http.ResponseWriter, lines string) bool {
+	e := events{w: w, to: http.NewResponseController(w)}
+	return e.send([]byte(lines))
+}
+
 // SetAfter replaces the clock by which the gate asks the shop later. It must come before the first attempt.
 func (g *Gate) SetAfter(after func(time.Duration, func()) *time.Timer) { g.after = after }
 

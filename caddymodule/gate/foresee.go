@@ -210,6 +210,9 @@ func (j *Judge) foreseeSale(r *http.Request, s *Foresight) (no *sale.Refusal, le
 
 // foreseeUnits is unitsGone for an attempt that asks Redis nothing.
 func (j *Judge) foreseeUnits(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
+	if j.enters { // units that are gone are what the attempt waits for
+		return nil, false
+	}
 	return s.purchase.runtime.Recall(s.purchase.listing, s.purchase.attempt, s.purchase.lines), false
 }
 

@@ -72,6 +72,7 @@ func (gs *Gates) add(j *Judge) error {
 		}
 	}
 	gs.all = append(gs.all, j)
+	gs.nameWaitlists()
 	return nil
 }
 

@@ -64,8 +64,10 @@ type Judge struct {
 	around  around
 	routes  guard.Routes
 	guarded guard.Gate
-	// enters: attempts enter a waiting list.
-	enters bool
+	// enters: attempts enter a waiting list, by requests for entersAt; empty: that is not known.
+	enters   bool
+	entersAt string
+	hosts    []string // of the routes around the handler
 	// bypass is on while orders pass without a reservation.
 	bypass *app.BypassSwitch
 	// fastCounters has, for each reason, the counter of the sale that was first refused

@@ -185,7 +185,7 @@ func (j *Judge) openServer(ctx caddy.Context, inShadow bool) error {
 	for _, warning := range j.guarded.Warnings {
 		j.log.Warn(warning)
 	}
-	j.around = aroundIn(ctx, j.server)
+	j.around, j.hosts = aroundIn(ctx, j.server), matchers.Hosts(ctx, j.server)
 	j.logRisks()
 	return nil
 }

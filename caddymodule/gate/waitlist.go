@@ -1,21 +1,17 @@
 package gate
 
 import (
-	"encoding/json"
 	"errors"
 	"net/http"
-	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
-	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/guard"
-	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/filters/scope"
 	"github.com/stockgate/stockgate/internal/edge"
@@ -28,10 +24,18 @@ func init() { caddy.RegisterModule(new(WaitlistHandler)) }
 // gate would read in it, and is answered with a Location: GET there says where the person stands, DELETE
 // leaves. A person accepts an offer by the ordinary order, at the gate.
 //
+// A GET with `Prefer: wait=25` is answered when there is news, one with `Accept: text/event-stream` gets all news as
+// server-sent events. With fast_refusals the listener wrapper answers GET and HEAD of places.
+//
 // Its options are the options of the gate that read and judge an attempt: lines and buyer are required.
 type WaitlistHandler struct {
 	AttemptOptions
 	Judge `json:"-"`
+	// down is closed when the server shuts down or the configuration goes: requests that are open end then.
+	down chan struct{}
+	stop func()
+	// openFor is how long an answer may take, because the server cuts it off later; 0: any time.
+	openFor time.Duration
 }
 
 // CaddyModule returns the Caddy module information.
@@ -45,6 +49,8 @@ func (l *WaitlistHandler) Provision(ctx caddy.Context) error {
 }
 
 func (l *WaitlistHandler) provision(ctx caddy.Context) error {
+	l.down = make(chan struct{})
+	l.stop = sync.OnceFunc(func() { close(l.down) })
 	l.bind()
 	if err := l.conflict(); err != nil {
 		return err
@@ -63,6 +69,14 @@ func (l *WaitlistHandler) provision(ctx caddy.Context) error {
 		return err
 	}
 	guard.WatchExits(ctx, l.server)
+	if err := l.provisionFast(); err != nil {
+		return err
+	}
+	l.entersAt = entersAt(ctx, l.server)
+	if l.server != nil { // it waits for requests before it lets go of its handlers
+		l.server.RegisterOnShutdown(l.stop)
+		l.openFor = time.Duration(l.server.WriteTimeout) * 9 / 10
+	}
 	l.compileRules()
 	return Of(l.app).add(&l.Judge)
 }
@@ -80,7 +94,7 @@ func (l *WaitlistHandler) conflict() error {
 	if len(l.Buyer) == 0 {
 		return errNoBuyer
 	}
-	for option, there := range map[string]bool{"one_at_a_time": l.OneAtATime != nil, "fast_refusals": l.FastRefusals != nil, "max_in_flight": l.MaxInFlight != 0} {
+	for option, there := range map[string]bool{"one_at_a_time": l.OneAtATime != nil, "max_in_flight": l.MaxInFlight != 0} {
 		if there {
 			return errors.New(option + " is no option of stockgate_waitlist: write it at the gate")
 		}
@@ -141,7 +155,8 @@ func (l *WaitlistHandler) enter(w http.ResponseWriter, r *http.Request, next cad
 		state = "offered"
 	}
 	line, _ := p.listing.Sale.LineOf(entered.Cell)
-	return tell(w, r, status, told{State: state, SKU: line.SKU, Region: line.Region, Quantity: entered.Quantity})
+	tell(w, r, status, &told{State: state, SKU: line.SKU, Region: line.Region, Quantity: entered.Quantity})
+	return nil
 }
 
 // originalPath is the path of a request as its client sent it.
@@ -152,100 +167,16 @@ func originalPath(r *http.Request) string {
 	return r.URL.Path
 }
 
-// told is where a person stands.
-type told struct {
-	// State is waiting, offered or ended.
-	State    string `json:"state"`
-	SKU      string `json:"sku,omitempty"`
-	Region   string `json:"region,omitempty"`
-	Quantity int64  `json:"quantity,omitempty"`
-	// Place counts from 1. About is in seconds, by the pace of the last minutes; absent: no offer was made lately.
-	Place int   `json:"place,omitempty"`
-	About int64 `json:"about,omitempty"`
-	// Until is when an offer ends, Now the time of the edge; absent: in a pause, which does not count.
-	Until time.Time `json:"until,omitzero"`
-	Now   time.Time `json:"now,omitzero"`
-	// Why says how it has ended: accepted, lapsed, left, closed, or a reason of a refusal. Absent: it is not known.
-	Why string `json:"why,omitempty"`
-}
-
-func tell(w http.ResponseWriter, r *http.Request, status int, t told) error {
-	body, err := json.Marshal(t)
-	if err != nil {
-		return err
-	}
-	body = append(body, '\n')
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(status)
-	if r.Method != http.MethodHead {
-		_, _ = w.Write(body) // a client that has left does not matter
-	}
-	return nil
-}
-
-// asker is who asks at a place: the sale, and the hash of the buyer.
-type asker struct {
-	runtime *edge.Edge
-	listing *edge.Listing
-	buyer   string
-}
-
-// asks reads the place in a path. ok is false where the request has its answer.
-func (l *WaitlistHandler) asks(w http.ResponseWriter, r *http.Request) (a asker, ok bool, err error) {
-	d := l.openRuntime(r, false)
-	if d == nil {
-		return a, false, l.later(w, r)
-	}
-	ticket := r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
-	saleID, buyer, known := d.ReadWaitTicket(ticket)
-	listing, there := d.Catalogue().Sale(saleID)
-	if !known || !there {
-		return a, false, caddyhttp.Error(http.StatusNotFound, nil)
-	}
-	return asker{d.Edge, listing, buyer}, true, nil
-}
-
-// later answers while it is not known where a person stands.
-func (l *WaitlistHandler) later(w http.ResponseWriter, r *http.Request) error {
-	return l.refuse(w, r, "", time.Now(), refuse.Unavailable)
-}
-
-// pollAfter is the least time in seconds between two questions of a person, and pollsPerSecond how many questions
-// of all may come to all edges.
-const pollAfter, pollsPerSecond = 2, 30_000
-
-func (l *WaitlistHandler) show(w http.ResponseWriter, r *http.Request) error {
-	a, ok, err := l.asks(w, r)
-	if !ok {
-		return err
-	}
-	p, found, known := a.runtime.Waiting(a.listing, a.buyer)
-	switch {
-	case !known:
-		return l.later(w, r)
-	case !found || p.Ended != "":
-		return tell(w, r, http.StatusOK, told{State: "ended", Why: p.Ended})
-	}
-	line, _ := a.listing.Sale.LineOf(p.Entry.Cell)
-	t := told{State: "waiting", SKU: line.SKU, Region: line.Region, Quantity: p.Entry.Quantity, Place: p.Place, About: int64(p.About / time.Second)}
-	if p.Entry.Offered {
-		t.State, t.Now = "offered", a.listing.Now().UTC().Truncate(time.Second)
-		if a.listing.Status != sale.Paused {
-			t.Until = p.Entry.Until
-		}
-	}
-	wait := max(pollAfter, int64(p.Of)/pollsPerSecond)
-	w.Header().Set("Retry-After", strconv.FormatInt(wait+refuse.Spread(wait), 10))
-	return tell(w, r, http.StatusOK, t)
-}
-
 func (l *WaitlistHandler) leave(w http.ResponseWriter, r *http.Request) error {
 	a, ok, err := l.asks(w, r)
 	if !ok {
 		return err
 	}
-	was, err := a.runtime.Withdraw(r.Context(), a.listing, a.buyer)
+	listing, there := a.listing()
+	if !there {
+		return caddyhttp.Error(http.StatusNotFound, nil)
+	}
+	was, err := a.runtime.Withdraw(r.Context(), listing, a.buyer)
 	if err != nil {
 		return l.later(w, r)
 	}
@@ -253,88 +184,16 @@ func (l *WaitlistHandler) leave(w http.ResponseWriter, r *http.Request) error {
 	if was {
 		why = "left"
 	}
-	return tell(w, r, http.StatusOK, told{State: "ended", Why: why})
+	tell(w, r, http.StatusOK, &told{State: "ended", Why: why})
+	return nil
 }
 
 // Cleanup releases what Provision has acquired.
-func (l *WaitlistHandler) Cleanup() error { return l.close() }
-
-// ReadWaitlistDirective reads a stockgate_waitlist, with the warnings of a gate.
-func ReadWaitlistDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
-	h.Next() // the directive's name
-	at := *h.Dispenser
-	matchers, err := h.ExtractMatcherSet()
-	if err != nil {
-		return nil, h.WrapErr(err)
+func (l *WaitlistHandler) Cleanup() error {
+	if l.stop != nil {
+		l.stop()
 	}
-	list := new(WaitlistHandler)
-	if err := list.UnmarshalCaddyfile(h.Dispenser); err != nil {
-		return nil, err
-	}
-	list.bind()
-	if err := checkLists(h, &list.Judge); err != nil {
-		return nil, err
-	}
-	trial := new(WaitlistHandler)
-	if err := reread(list, trial); err != nil {
-		return nil, err
-	}
-	trial.bind()
-	if err := trial.readGlobal(h); err != nil {
-		return nil, err
-	}
-	if err := trial.checkReading(); err != nil {
-		return nil, directive.WrapOption(at, err)
-	}
-	if _, err := trial.newRefuser(); err != nil {
-		return nil, directive.WrapOption(at, err)
-	}
-	warnGuard(directive.NewWarner(&h, "stockgate_waitlist"))
-	return h.NewRoute(matchers, list), nil
-}
-
-// UnmarshalCaddyfile reads a stockgate_waitlist. Syntax:
-//
-//	stockgate_waitlist [<matcher>] [<name>] {
-//		graphql   [query.]<field> [<argument> <value...>]
-//		json_body <path> [<value...>]
-//		persisted <file>
-//		line     <sku> [<quantity> [absent 0|1]]
-//		lines    <array> <sku-field> [<quantity-field>]
-//		buyer    <value...>
-//		identity phone|email|address|device|ip <value...>
-//		jwt      …
-//		sale     <value...>
-//		region   <value...>
-//		deny     <list...>
-//		allow    <list...>
-//		rate     …
-//		challenge pow { … }
-//		max_body <size>
-//		body     checked|ignored
-//		also_query <parameter[=prefix]...>
-//		refuse   …
-//	}
-//
-// The options are the gate's.
-func (l *WaitlistHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	d.Next() // the directive's name
-	if d.NextArg() {
-		l.Name = d.Val()
-	}
-	if d.NextArg() {
-		return d.Errf("stockgate_waitlist takes a matcher and a name, found %q after them", d.Val())
-	}
-	at := *d
-	options := l.directives()
-	for _, not := range []string{"one_at_a_time", "max_in_flight", "fast_refusals", "other_items", "websockets"} {
-		delete(options, not)
-	}
-	if err := directive.ReadBlock(d, options); err != nil {
-		return err
-	}
-	l.bind()
-	return directive.WrapOption(at, l.conflict())
+	return l.close()
 }
 
 // Interface guards
@@ -342,5 +201,4 @@ var (
 	_ caddy.Provisioner           = (*WaitlistHandler)(nil)
 	_ caddy.CleanerUpper          = (*WaitlistHandler)(nil)
 	_ caddyhttp.MiddlewareHandler = (*WaitlistHandler)(nil)
-	_ caddyfile.Unmarshaler       = (*WaitlistHandler)(nil)
 )

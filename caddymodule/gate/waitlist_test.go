@@ -36,6 +36,7 @@ type waiting struct {
 // stands is what the person hears at the place.
 type stands struct {
 	State, SKU, Until, Now, Why string
+	SoldOut                     bool `json:"sold_out"`
 	Quantity, Place             int64
 }
 

@@ -18,8 +18,8 @@ type piece struct {
 }
 
 // problemPieces returns the pieces of a problem document. Together they are the bytes that
-// encoding/json would write.
-func problemPieces(reason sale.Reason, title string, status int) []piece {
+// encoding/json would write. waitlist is the path at which the client may enter the waiting list; empty: none is known.
+func problemPieces(reason sale.Reason, title string, status int, waitlist string) []piece {
 	head, _ := json.Marshal(ProblemDocument{Type: problemType + string(reason), Title: title, Status: status}) // strings and numbers always encode
 	before, _, _ := strings.Cut(string(head), `,"reason":`)
 	return []piece{
@@ -37,22 +37,23 @@ func problemPieces(reason sale.Reason, title string, status int) []piece {
 			b = appendMember(b, `,"reservation":`, no.Reservation)
 			return appendMember(b, `,"challenge":`, no.Challenge)
 		}},
-		{text: "}\n"},
+		{text: string(appendMember(nil, `,"waitlist":`, waitlist)) + "}\n"},
 	}
 }
 
 // bodyPieces returns the pieces of a body that the operator wrote, with a title in a language. A placeholder in a
 // filled-in value is not replaced again.
-func bodyPieces(body, contentType string, reason sale.Reason, title, tag string, status int) []piece {
+func bodyPieces(body, contentType string, reason sale.Reason, title, tag string, status int, waitlist string) []piece {
 	escape := func(b []byte, s string) []byte { return append(b, s...) }
 	switch {
 	case strings.Contains(contentType, "json"):
-		escape = appendJSON
+		escape = AppendJSON
 	case strings.Contains(contentType, "html"):
 		escape = func(b []byte, s string) []byte { return append(b, htmlEscape.Replace(s)...) }
 	}
 	known := map[string]piece{
 		"{reason}": {text: string(reason)}, "{title}": {text: string(escape(nil, title))}, "{language}": {text: tag}, "{status}": {text: strconv.Itoa(status)},
+		"{waitlist}":    {text: string(escape(nil, waitlist))},
 		"{sku}":         {fill: func(b []byte, no *sale.Refusal, _ int64) []byte { return escape(b, no.SKU) }},
 		"{reservation}": {fill: func(b []byte, no *sale.Refusal, _ int64) []byte { return append(b, no.Reservation...) }},
 		"{challenge}":   {fill: func(b []byte, no *sale.Refusal, _ int64) []byte { return append(b, no.Challenge...) }},
@@ -89,11 +90,11 @@ func appendMember(b []byte, name, value string) []byte {
 	if value == "" {
 		return b
 	}
-	return append(appendJSON(append(append(b, name...), '"'), value), '"')
+	return append(AppendJSON(append(append(b, name...), '"'), value), '"')
 }
 
-// appendJSON appends a string as encoding/json writes it, without the quotes.
-func appendJSON(b []byte, s string) []byte {
+// AppendJSON appends a string as encoding/json writes it, without the quotes.
+func AppendJSON(b []byte, s string) []byte {
 	for i := range len(s) {
 		if c := s[i]; c < 0x20 || c >= 0x7f || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&' {
 			quoted, _ := json.Marshal(s)
@@ -109,15 +110,15 @@ func appendLimit(b []byte, l *sale.Limit) []byte {
 	if l.Per.IsUnion() {
 		b = append(b, '[')
 		for kind := range l.Per.All { // sorted: Union makes it so
-			b = append(appendJSON(append(b, '"'), kind), `",`...)
+			b = append(AppendJSON(append(b, '"'), kind), `",`...)
 		}
 		b[len(b)-1] = ']'
 	} else {
-		b = append(appendJSON(append(b, '"'), string(l.Per)), '"')
+		b = append(AppendJSON(append(b, '"'), string(l.Per)), '"')
 	}
-	b = append(appendJSON(append(b, `,"every":"`...), l.Every), '"')
+	b = append(AppendJSON(append(b, `,"every":"`...), l.Every), '"')
 	b = strconv.AppendInt(append(b, `,"max":`...), l.Max, 10)
-	b = append(appendJSON(append(b, `,"count":"`...), l.Count), '"')
+	b = append(AppendJSON(append(b, `,"count":"`...), l.Count), '"')
 	return append(appendMember(b, `,"sku":`, l.SKU), '}')
 }
 

@@ -55,7 +55,7 @@ func TestBodyPieces(t *testing.T) {
 		"{{sku}} {unknown} {":          `{{title}"<} {unknown} {`,
 		"again in {retry_after}s. {st": "again in 7s. {st",
 	} {
-		a := &wording{pieces: bodyPieces(body, "text/plain", kind.Reason, kind.Title, "en", 409)}
+		a := &wording{pieces: bodyPieces(body, "text/plain", kind.Reason, kind.Title, "en", 409, "")}
 		if got := string(a.appendBody(nil, no, 7)); got != want {
 			t.Errorf("%q becomes %q, want %q", body, got, want)
 		}

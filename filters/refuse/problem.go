@@ -21,4 +21,6 @@ type ProblemDocument struct {
 	Reservation string `json:"reservation,omitempty"`
 	// Challenge is the task that the client must solve.
 	Challenge string `json:"challenge,omitempty"`
+	// Waitlist is the path at which the client may enter the waiting list, for not_your_turn.
+	Waitlist string `json:"waitlist,omitempty"`
 }

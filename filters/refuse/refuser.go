@@ -22,8 +22,8 @@ type Appearance struct {
 	Style string `json:"style,omitempty"`
 	// Status is the status of the answer. Default: the reason's own.
 	Status int `json:"status,omitempty"`
-	// Body of the answer. It may contain {reason}, {title} and {language} (of the title), {status}, {sku}, {retry_after}, {reservation}
-	// and {challenge}.
+	// Body of the answer. It may contain {reason}, {title} and {language} (of the title), {status}, {sku}, {retry_after}, {reservation},
+	// {challenge} and {waitlist}, the path at which clients enter.
 	Body string `json:"body,omitempty"`
 	// ContentType of the body. Default: application/json, text/html or text/plain, by the
 	// body's first character.
@@ -34,6 +34,7 @@ type Appearance struct {
 // returns no error, because Caddy encodes the whole request into each error.
 type Refuser struct {
 	answers map[sale.Reason]*ReasonAnswer
+	texts   *Texts
 	// Doubt has the title of in_doubt for a problem document that no style changes.
 	Doubt *ReasonAnswer
 	// AsksToken makes a 401 ask for a bearer token.
@@ -51,6 +52,8 @@ type ReasonAnswer struct {
 	offered  *language.Offered
 	wordings []wording
 	Index    int // of kind in sale.Kinds
+	// waitlist is the path at which clients may enter the waiting list; empty: none is known, or another reason.
+	waitlist string
 
 	// header values, made once: net/http only reads them
 	reason, contentType []string
@@ -86,7 +89,7 @@ func New(styles []Appearance, texts *Texts) (*Refuser, error) {
 	if texts == nil {
 		texts = builtIn
 	}
-	f := &Refuser{answers: make(map[sale.Reason]*ReasonAnswer, len(sale.Kinds))}
+	f := &Refuser{answers: make(map[sale.Reason]*ReasonAnswer, len(sale.Kinds)), texts: texts}
 	for i, k := range sale.Kinds {
 		f.answers[k.Reason] = &ReasonAnswer{Kind: k, Index: i, Status: k.Status, problem: true, contentType: []string{ProblemJSON}}
 	}
@@ -164,6 +167,17 @@ func (a *ReasonAnswer) style(style string, s Appearance) {
 	a.contentType = []string{contentType}
 }
 
+// NameWaitlist makes refusals of clients whose turn it is not say at which path they may enter; empty: they do not. It
+// must come before the first refusal.
+func (f *Refuser) NameWaitlist(path string) {
+	a := f.answers[sale.NotYourTurn]
+	if a.waitlist == path {
+		return
+	}
+	a.waitlist = path
+	a.compile(f.texts)
+}
+
 // For returns the answer to a reason; to an unknown reason it returns that of unavailable.
 func (f *Refuser) For(reason sale.Reason) *ReasonAnswer {
 	if a, ok := f.answers[reason]; ok {
@@ -232,7 +246,7 @@ func (f *Refuser) Problem(r *http.Request, no *sale.Refusal) *ProblemDocument {
 	a := f.For(no.Reason)
 	return &ProblemDocument{
 		Type: problemType + string(a.Kind.Reason), Title: a.Title(r.Header), Status: a.Status, Detail: no.Detail,
-		Reason: a.Kind.Reason, RetryAfter: no.RetryAfter, SKU: no.SKU, Limit: no.Limit, Reservation: no.Reservation,
+		Reason: a.Kind.Reason, RetryAfter: no.RetryAfter, SKU: no.SKU, Limit: no.Limit, Reservation: no.Reservation, Waitlist: a.waitlist,
 	}
 }
 

@@ -78,7 +78,7 @@ func (f *Refuser) AppendAnswer(b []byte, no *sale.Refusal, over *RateAnswers, wa
 	if f.AsksToken && a.Status == http.StatusUnauthorized {
 		b = appendFields(b, http.Header{"Www-Authenticate": authenticate(no)})
 	}
-	b = append(appendDate(append(b, "Date: "...), now), "\r\n\r\n"...)
+	b = append(AppendDate(append(b, "Date: "...), now), "\r\n\r\n"...)
 	if r.Method != http.MethodHead {
 		b = append(b, body...)
 	}
@@ -96,8 +96,8 @@ type date struct {
 
 var dates atomic.Pointer[date]
 
-// appendDate appends the value of the header Date.
-func appendDate(b []byte, now time.Time) []byte {
+// AppendDate appends the value of the header Date.
+func AppendDate(b []byte, now time.Time) []byte {
 	d := dates.Load()
 	if d == nil || d.second != now.Unix() {
 		d = &date{now.Unix(), now.UTC().Format(http.TimeFormat)}

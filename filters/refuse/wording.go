@@ -34,7 +34,7 @@ func (a *ReasonAnswer) compile(texts *Texts) {
 	if !said && !a.asError { // what the body says is the same for every client
 		tags, titles = tags[:1], titles[:1]
 	}
-	a.offered = language.Offer(tags...)
+	a.offered, a.wordings = language.Offer(tags...), nil
 	for i, tag := range tags {
 		w := wording{title: titles[i]}
 		if said {
@@ -52,9 +52,9 @@ func (a *ReasonAnswer) compile(texts *Texts) {
 
 func (a *ReasonAnswer) compileBody(w *wording, tag string) {
 	if a.problem {
-		w.pieces = problemPieces(a.Kind.Reason, w.title, a.Status)
+		w.pieces = problemPieces(a.Kind.Reason, w.title, a.Status, a.waitlist)
 	} else {
-		w.pieces = bodyPieces(a.body, a.contentType[0], a.Kind.Reason, w.title, tag, a.Status)
+		w.pieces = bodyPieces(a.body, a.contentType[0], a.Kind.Reason, w.title, tag, a.Status, a.waitlist)
 	}
 	if !a.Kind.Wait || !w.fills() {
 		w.plain = w.appendBody(nil, &sale.Refusal{Reason: a.Kind.Reason}, 0)

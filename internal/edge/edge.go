@@ -107,6 +107,7 @@ type Edge struct {
 	leases     *fence.Keeper
 	risk       *risk.Tracker
 	desk       *waitlist.Desk
+	watches    waitlist.Watches     // clients that wait for news of their places
 	unitsBack  chan struct{}        // wakes who makes offers
 	viewNow    func() time.Duration // the clock of the view; it only goes forward
 
@@ -190,6 +191,7 @@ func (e *Edge) Stop(ctx context.Context) error {
 	var err error
 	e.stop.Do(func() {
 		e.start.Do(func() {}) // a later Start does nothing
+		e.watches.End()
 		if e.cancel != nil {
 			if left := e.backlog.drain(ctx); left > 0 {
 				e.log.Error("stopped before redis could be told how some forwarded attempts ended: they will be in doubt", zap.Int("reservations", left))

@@ -147,6 +147,7 @@ func (r *journalReader) choose() {
 		if l, ok := catalogue.Sale(id); !ok || l.Lost() {
 			j.unsure()
 			delete(r.sales, id)
+			r.edge.watches.WakeCell(id, "")
 		}
 	}
 	for l := range catalogue.All {
@@ -187,6 +188,7 @@ func (j *journalOf) publish(r *journalReader, at time.Duration) {
 	j.f.bound.Store(j.bound)
 	j.f.waits = j.waits
 	j.listing.followed.Store(j.f)
+	r.edge.watches.WakeCell(j.id, "")
 }
 
 // unsure withdraws the listing's view. Loading starts over, because it may continue at
@@ -228,6 +230,9 @@ func (r *journalReader) step(ctx context.Context) (brought bool, err error) {
 			continue
 		}
 		if err := r.load(ctx, j); err != nil {
+			return false, err
+		}
+		if err := r.loadLeft(ctx, j); err != nil {
 			return false, err
 		}
 	}

@@ -179,7 +179,11 @@ func (r *journalReader) apply(j *journalOf, came []shard.Entry, seq int64, sent 
 	}
 	// an entry may have come between the read and the look at seq: the next read has it
 	if j.lost = len(came) == 0 && seq > j.at; !j.lost {
+		wasFresh := j.f.fresh(sent)
 		j.f.at.Store(int64(sent))
+		if !wasFresh { // what came while places were not told is news
+			r.edge.watches.WakeCell(j.id, "")
+		}
 	}
 }
 
@@ -194,9 +198,7 @@ func (r *journalReader) applyMovement(j *journalOf, m *journal.Moved) {
 			r.edge.wakeOfferer()
 		}
 	})
-	if w, ok := m.Waits(); ok {
-		j.waits.Apply(w)
-	}
+	r.applyToList(j, m)
 	if !known {
 		for i := range j.f.cells {
 			j.f.cells[i].credited(m.Seq)

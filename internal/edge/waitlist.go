@@ -2,10 +2,7 @@ package edge
 
 import (
 	"context"
-	"crypto/hmac"
-	"encoding/base64"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/stockgate/stockgate/internal/sale"
@@ -143,29 +140,6 @@ func (e *Edge) BuyerHash(a *sale.Attempt) string {
 	return who.buyer()
 }
 
-// Waiting returns where a buyer, given by its hash, stands on the list of a sale. known: this edge follows the list;
-// else another one knows. found: the buyer is on it, or was lately.
-func (e *Edge) Waiting(l *Listing, buyer string) (p waitlist.EntryPlace, found, known bool) {
-	list := l.list()
-	if list == nil {
-		return p, false, false
-	}
-	p, found = list.PlaceOf(buyer, time.Now())
-	return p, found, true
-}
-
-// Withdraw takes a buyer, given by its hash, off the list of a sale. It reports whether the buyer was on it.
-func (e *Edge) Withdraw(parent context.Context, l *Listing, buyer string) (bool, error) {
-	p, found, known := e.Waiting(l, buyer)
-	if !known {
-		return false, shard.ErrStarting
-	}
-	if !found || p.Ended != "" {
-		return false, nil
-	}
-	return e.desk.Leave(combine.Within(parent, e.shard.Timeout()), l.Sale.ID, p.Entry.Number, buyer, "left")
-}
-
 func (e *Edge) wakeOfferer() {
 	select {
 	case e.unitsBack <- struct{}{}:
@@ -225,34 +199,6 @@ func (e *Edge) offerTo(l *Listing, entry *waitlist.Entry) (*reservation.ReserveR
 		Sale: l.Sale.ID, Version: l.Version, Buyer: entry.Buyer, Lines: lines, Charges: charged, HoldFor: time.Duration(l.Sale.Waitlist.Offer),
 	}, nil
 }
-
-// ticketUse is for what tickets of waiting lists are made.
-const ticketUse = "waitlist "
-
-// WaitTicket names a buyer, given by its hash, on the waiting list of a sale. It tells nothing of the buyer, and
-// cannot be guessed.
-func (e *Edge) WaitTicket(saleID, buyer string) (string, error) {
-	secret := e.secret.Load()
-	if secret == nil {
-		return "", shard.ErrStarting
-	}
-	sum := secret.Ticket(saleID, ticketUse+buyer)
-	return saleID + "~" + buyer + base64.RawURLEncoding.EncodeToString(sum[:]), nil
-}
-
-// ReadWaitTicket returns the sale and the buyer's hash of a ticket; false: no edge has made it.
-func (e *Edge) ReadWaitTicket(ticket string) (saleID, buyer string, ok bool) {
-	saleID, rest, found := strings.Cut(ticket, "~")
-	if !found || len(rest) < ticketLength {
-		return "", "", false
-	}
-	buyer = rest[:len(rest)-ticketLength]
-	want, err := e.WaitTicket(saleID, buyer)
-	return saleID, buyer, err == nil && hmac.Equal([]byte(want), []byte(ticket))
-}
-
-// ticketLength is the length of the proof in a ticket.
-const ticketLength = (16*8 + 5) / 6
 
 // OnList is how many people are on the waiting list of a sale, and how many of them have an offer. False: the sale
 // has no list, or this edge does not follow it now.

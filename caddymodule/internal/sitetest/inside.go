@@ -27,6 +27,12 @@ func Follows(id string) bool {
 	return ok && !edge.MayRepeat(l, &sale.Attempt{Buyer: "nothing", Key: "nothing"})
 }
 
+// Watching is how many clients wait for news of their places on a waiting list.
+func Watching() int { return app.Active().Runtime().Watching() }
+
+// Watch takes the room of one client that waits for news of a place; false: there is none.
+func Watch(sale, buyer string) bool { return app.Active().Runtime().Watch(sale, buyer) != nil }
+
 // GateNamed is a gate of the running configuration.
 func GateNamed(t *testing.T, name string) *gate.Gate {
 	t.Helper()

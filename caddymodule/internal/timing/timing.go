@@ -30,6 +30,8 @@ var (
 	// NoticeGroup is how long a notice for operators waits for others, and NoticeCalm how long something must be gone
 	// before they hear that it is over.
 	NoticeGroup, NoticeCalm = usually(3 * time.Second), usually(5 * time.Second)
+	// Place is how often a stream looks whether the place of its person on the waiting list has changed.
+	Place = usually(5 * time.Second)
 	// ListFile is how often the file of a list is checked for changes.
 	ListFile = usually(2 * time.Second)
 )

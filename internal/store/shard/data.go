@@ -209,6 +209,19 @@ func (d Data) stock(ctx context.Context, all bool, fields []string) (h StockHead
 	return h, cells, nil
 }
 
+// Cells reads all cells of a sale, and the number of its newest movement then. False: it changed meanwhile.
+func (d Data) Cells(ctx context.Context) (cells map[string]string, seq int64, ok bool, err error) {
+	pipe := d.redis.Pipeline() // not MULTI: a full Redis refuses it
+	before := pipe.HMGet(ctx, d.keys[MetaKey], "seq")
+	all := pipe.HGetAll(ctx, d.keys[CellsKey])
+	after := pipe.HMGet(ctx, d.keys[MetaKey], "seq")
+	if _, err := pipe.Exec(ctx); err != nil {
+		return nil, 0, false, Explain(err)
+	}
+	seq = Fields(before.Val()).Number(0)
+	return all.Val(), seq, seq == Fields(after.Val()).Number(0), nil
+}
+
 // EndMerging notes that nothing of the previous epoch of a sale is to be merged any more.
 func (s *Client) EndMerging(ctx context.Context, sale string) error {
 	return Explain(s.Redis.HDel(ctx, s.ShardKeys(sale)[MetaKey], "merging").Err())

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/journal"
+	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
@@ -21,6 +22,7 @@ type List struct {
 	lines   map[string]*line  // by cell
 	ended   map[string]string // by buyer, why some of the last entries have ended
 	order   []string          // of ended, the oldest first
+	left    left
 }
 
 // line is who waits for one cell.
@@ -54,21 +56,56 @@ func Load(ctx context.Context, d shard.Data) (*List, error) {
 		}
 		return nil
 	})
-	return l, err
+	if err != nil {
+		return nil, err
+	}
+	return l, l.loadDeadlines(ctx, d)
 }
 
-// Apply brings the list to what a movement says.
-func (l *List) Apply(w journal.WaitlistStep) {
+// loadDeadlines reads until when units are offered: the holds have it, and the entries do not.
+func (l *List) loadDeadlines(ctx context.Context, d shard.Data) error {
+	var offered []*Entry
+	for _, e := range l.entries {
+		if e.Offered {
+			offered = append(offered, e)
+		}
+	}
+	for some := range slices.Chunk(offered, 1000) {
+		ids := make([]string, len(some))
+		for i, e := range some {
+			ids[i] = e.OfferID()
+		}
+		records, err := d.Values(ctx, shard.RecordsKey, ids...)
+		if err != nil {
+			return err
+		}
+		for i, e := range some {
+			if r, err := record.Parse(records.Text(i)); err == nil { // else the offer has just ended
+				e.Until = r.Exp
+			}
+		}
+	}
+	return nil
+}
+
+// Apply brings the list to what a movement says, and returns the hash of the buyer whom it concerns; empty: it concerns no
+// entry that is known.
+func (l *List) Apply(w journal.WaitlistStep) (buyer string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if e := l.entries[w.Number]; e != nil {
+		buyer = e.Buyer
+	}
 	switch {
 	case w.Ends != "":
 		l.take(w.Number, w.Ends)
 	case w.Enters:
 		l.put(&Entry{Number: w.Number, Cell: w.Cell, Quantity: w.Quantity, Buyer: w.Buyer, identities: w.Identities})
+		return w.Buyer
 	case w.Offered:
 		l.offer(w)
 	}
+	return buyer
 }
 
 // put adds an entry that is not there yet.
@@ -190,8 +227,14 @@ type EntryPlace struct {
 	Entry Entry
 	// Place counts from 1; 0: it has an offer. Of is how many wait for the same units.
 	Place, Of int
+	// People is how many are on the whole list.
+	People int
 	// About is how long it may take until the entry's turn comes, by the pace of the last minutes; 0: there was no offer.
 	About time.Duration
+	// Left is how many units are free, offered, held or in doubt; below 0: that is not known.
+	Left int64
+	// SoldOut: fewer are left than the smallest order has, so that none can come back. An edge says it.
+	SoldOut bool
 	// Ended is why the entry is not on the list any more; empty: it is, or that is not known.
 	Ended string
 }
@@ -205,7 +248,10 @@ func (l *List) PlaceOf(buyer string, now time.Time) (p EntryPlace, ok bool) {
 		p.Ended, ok = l.ended[buyer], l.ended[buyer] != ""
 		return p, ok
 	}
-	p.Entry = *e
+	p.Entry, p.People, p.Left = *e, len(l.entries), -1
+	if l.left.cells != nil {
+		p.Left = l.left.cells[e.Cell]
+	}
 	if of := l.lines[e.Cell]; !e.Offered {
 		i, _ := slices.BinarySearchFunc(of.waiting, e, before)
 		p.Place, p.Of = i+1, len(of.waiting)

@@ -109,8 +109,8 @@ func preference(r *http.Request, name string) (value string, ok bool) {
 	return "", false
 }
 
-// patience is how long a client wants to wait for news; 0: it wants to know now.
-func patience(r *http.Request) time.Duration {
+// Patience is how long a client wants to wait for news (`Prefer: wait=25`, RFC 7240), at most 30 s; 0: it wants to know now.
+func Patience(r *http.Request) time.Duration {
 	text, _ := preference(r, "wait")
 	n, err := strconv.ParseUint(text, 10, 32)
 	if err != nil {
@@ -168,7 +168,7 @@ func ServeOrder(w http.ResponseWriter, r *http.Request, d *edgeruntime.Runtime, 
 
 func serve(w http.ResponseWriter, r *http.Request, q *queue.Queue, d *edgeruntime.Runtime, sale, id string) error {
 	var until time.Time
-	if wait := patience(r); wait > 0 {
+	if wait := Patience(r); wait > 0 {
 		if leave, ok := q.Poll(sale, id); ok { // else it is told at once what is known, and when to ask again
 			defer leave()
 			until = time.Now().Add(wait)

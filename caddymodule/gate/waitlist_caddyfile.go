@@ -1,0 +1,93 @@
+package gate
+
+import (
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
+)
+
+// ReadWaitlistDirective reads a stockgate_waitlist, with the warnings of a gate.
+func ReadWaitlistDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
+	h.Next() // the directive's name
+	at := *h.Dispenser
+	matchers, err := h.ExtractMatcherSet()
+	if err != nil {
+		return nil, h.WrapErr(err)
+	}
+	list := new(WaitlistHandler)
+	if err := list.UnmarshalCaddyfile(h.Dispenser); err != nil {
+		return nil, err
+	}
+	list.bind()
+	if err := checkLists(h, &list.Judge); err != nil {
+		return nil, err
+	}
+	if err := checkFast(h, &at, &list.Judge, matchers); err != nil {
+		return nil, err
+	}
+	trial := new(WaitlistHandler)
+	if err := reread(list, trial); err != nil {
+		return nil, err
+	}
+	trial.bind()
+	if err := trial.readGlobal(h); err != nil {
+		return nil, err
+	}
+	if err := trial.checkReading(); err != nil {
+		return nil, directive.WrapOption(at, err)
+	}
+	if _, err := trial.newRefuser(); err != nil {
+		return nil, directive.WrapOption(at, err)
+	}
+	warnGuard(directive.NewWarner(&h, "stockgate_waitlist"))
+	return h.NewRoute(matchers, list), nil
+}
+
+// UnmarshalCaddyfile reads a stockgate_waitlist. Syntax:
+//
+//	stockgate_waitlist [<matcher>] [<name>] {
+//		graphql   [query.]<field> [<argument> <value...>]
+//		json_body <path> [<value...>]
+//		persisted <file>
+//		line     <sku> [<quantity> [absent 0|1]]
+//		lines    <array> <sku-field> [<quantity-field>]
+//		buyer    <value...>
+//		identity phone|email|address|device|ip <value...>
+//		jwt      …
+//		sale     <value...>
+//		region   <value...>
+//		deny     <list...>
+//		allow    <list...>
+//		rate     …
+//		challenge pow { … }
+//		max_body <size>
+//		body     checked|ignored
+//		also_query <parameter[=prefix]...>
+//		refuse   …
+//		fast_refusals …
+//	}
+//
+// The options are the gate's.
+func (l *WaitlistHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // the directive's name
+	if d.NextArg() {
+		l.Name = d.Val()
+	}
+	if d.NextArg() {
+		return d.Errf("stockgate_waitlist takes a matcher and a name, found %q after them", d.Val())
+	}
+	at := *d
+	options := l.directives()
+	for _, not := range []string{"one_at_a_time", "max_in_flight", "other_items", "websockets"} {
+		delete(options, not)
+	}
+	if err := directive.ReadBlock(d, options); err != nil {
+		return err
+	}
+	l.bind()
+	return directive.WrapOption(at, l.conflict())
+}
+
+// Interface guard
+var _ caddyfile.Unmarshaler = (*WaitlistHandler)(nil)

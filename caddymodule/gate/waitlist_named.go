@@ -1,0 +1,75 @@
+package gate
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
+
+	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/internal/matchers"
+)
+
+// entersAt is the path by which clients reach a stockgate_waitlist that is being provisioned, from the path matcher nearest to
+// it; empty: it is not known, because the matcher names no path, or the path is cut on the way there.
+func entersAt(ctx caddy.Context, server *caddyhttp.Server) (path string) {
+	for _, level := range matchers.Levels(ctx, server) {
+		for _, before := range level.Before {
+			if slices.ContainsFunc(before.Handlers, cutsPath) {
+				return ""
+			}
+		}
+		for _, raw := range level.Handlers {
+			if matchers.HandlerName(raw) == "rewrite" {
+				return ""
+			}
+		}
+		for _, set := range level.Route.MatcherSets {
+			for _, m := range set {
+				if patterns, ok := m.(*caddyhttp.MatchPath); ok && len(*patterns) > 0 {
+					path = (*patterns)[0]
+				}
+			}
+		}
+	}
+	path = strings.TrimRight(strings.TrimSuffix(path, "*"), "/")
+	if !strings.HasPrefix(path, "/") || strings.Contains(path, "*") || guard.HasPlaceholder(path) {
+		return ""
+	}
+	return path
+}
+
+// cutsPath reports whether a handler makes another path of that which the client sent, as handle_path does.
+func cutsPath(h caddyhttp.MiddlewareHandler) bool {
+	r, ok := h.(*rewrite.Rewrite)
+	return ok && (r.StripPathPrefix != "" || r.StripPathSuffix != "" || len(r.URISubstring)+len(r.PathRegexp) > 0)
+}
+
+// nameWaitlists tells the judges of gates and checks at which path their clients may enter the waiting list.
+func (gs *Gates) nameWaitlists() {
+	for _, j := range gs.all {
+		if !j.enters && j.refuser != nil {
+			j.refuser.NameWaitlist(gs.waitlistOf(j))
+		}
+	}
+}
+
+// waitlistOf is the path of the only stockgate_waitlist of a judge's site, or of the only one that is for the same sale;
+// empty: there is none, or not only one.
+func (gs *Gates) waitlistOf(j *Judge) (path string) {
+	var lists []*Judge
+	for _, other := range gs.all {
+		if other.enters && other.server == j.server && slices.Equal(other.hosts, j.hosts) {
+			lists = append(lists, other)
+		}
+	}
+	if len(lists) > 1 {
+		lists = slices.DeleteFunc(lists, func(other *Judge) bool { return !slices.Equal(other.Sale, j.Sale) })
+	}
+	if len(lists) != 1 {
+		return ""
+	}
+	return lists[0].entersAt
+}
