@@ -224,7 +224,12 @@ func (l *WaitlistHandler) show(w http.ResponseWriter, r *http.Request) error {
 	switch {
 	case !known:
 		return l.later(w, r)
-	case !found || p.Ended != "":
+	case !found:
+		if listed, err := a.runtime.IsOnList(r.Context(), a.listing, a.buyer); err != nil || listed {
+			return l.later(w, r)
+		}
+		return tell(w, r, http.StatusOK, told{State: "ended"})
+	case p.Ended != "":
 		return tell(w, r, http.StatusOK, told{State: "ended", Why: p.Ended})
 	}
 	line, _ := a.listing.Sale.LineOf(p.Entry.Cell)

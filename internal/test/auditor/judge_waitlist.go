@@ -272,7 +272,7 @@ func (p *People) endingHolds(w *Wait, seq int64) bool {
 	case last == nil:
 		return w.Why == ""
 	case !last.endedAt(seq):
-		return false
+		return w.Why == "closed" && p.statusAt[seq] == "closed"
 	}
 	return w.Why == "" || w.Why == last.Why
 }

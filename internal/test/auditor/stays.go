@@ -2,6 +2,7 @@ package auditor
 
 import (
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -238,8 +239,8 @@ func (p *People) note(m Movement) {
 // LongestIdle is the longest time for which a unit was free while a person waited for it, as far as movements tell.
 func (p *People) LongestIdle() time.Duration { return p.longest }
 
-// Now is how many people are on the list in the end, and how many units of a cell are free and awaited.
-func (p *People) Now() (listed, idle int) { return len(p.live), len(p.idle) }
+// Idle are the cells of which units are free and awaited in the end.
+func (p *People) Idle() []string { return slices.Sorted(maps.Keys(p.idle)) }
 
 // leftByRule reports whether an entry could not get an offer because its person may not buy.
 func (s *Stay) leftByRule() bool {

@@ -29,6 +29,7 @@ var waitlistStrangers = scenario{
 		for round := 0; a.counts["tries"] < tries; round++ {
 			a.strangers(round, units, listed, min(tries-a.counts["tries"], 2500))
 		}
+		a.hasNoneIdle("strangers")
 		a.must(a.edges[0].Insist("", "sale", "close", "strangers"))
 		a.settle()
 		a.tellIdle("strangers")
@@ -78,7 +79,7 @@ func (a *attack) strangers(round, units, listed, tries int) {
 	for i, p := range offered { // at both edges at once: one of them gets it
 		for _, d := range a.doors {
 			all.Go(func() {
-				got := a.crowd.Buy(d, crowd.Wish{Buyer: p.Buyer, Key: "key of " + p.Buyer, Ref: "ref of " + p.Buyer, Lines: crowd.Units("7", 1), Header: phone("person", i)})
+				got := a.crowd.Buy(d, crowd.Wish{Buyer: p.Buyer, Key: "key-of-" + p.Buyer, Ref: "ref-of-" + p.Buyer, Lines: crowd.Units("7", 1), Header: phone("person", i)})
 				if got.Won() && !got.Replayed {
 					a.mu.Lock()
 					defer a.mu.Unlock()
@@ -110,9 +111,9 @@ func (a *attack) stranger(name string, i int, p, other *crowd.Person) {
 	me := &crowd.Person{Sale: p.Sale, Buyer: name, Phone: "+4671" + name, Line: p.Line}
 	switch a.chance(12, "way", name) {
 	case 0: // by the person's key, which the stranger has guessed
-		w.Key = "key of " + p.Buyer
+		w.Key = "key-of-" + p.Buyer
 	case 1: // by the person's ref
-		w.Ref = "ref of " + p.Buyer
+		w.Ref = "ref-of-" + p.Buyer
 	case 2: // as one whose name looks like the person's
 		w.Buyer = []string{strings.ToUpper(p.Buyer), p.Buyer + ",", p.Buyer + "%20", p.Buyer + "\u200b", "0" + p.Buyer}[i%5]
 	case 3: // as two buyers

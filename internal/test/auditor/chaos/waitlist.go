@@ -78,7 +78,7 @@ func (r *Run) person(i int, stop <-chan struct{}) {
 	p := &crowd.Person{Sale: sale, Buyer: fmt.Sprintf("person%d", i), Line: auditor.Line{SKU: items(sale)[1], Qty: 1}}
 	door := func(n int) int { return r.chance(len(r.doors), "way", i, n) }
 	buy := func(n int) *auditor.Attempt {
-		return r.buy(door(n), crowd.Wish{Buyer: p.Buyer, Key: "key of " + p.Buyer, Lines: []auditor.Line{p.Line}})
+		return r.buy(door(n), crowd.Wish{Buyer: p.Buyer, Key: "key-of-" + p.Buyer, Lines: []auditor.Line{p.Line}})
 	}
 	rests(time.Duration(20+r.chance(60, "comes", i))*time.Millisecond, stop)
 	switch got := buy(0); got.Reason {
