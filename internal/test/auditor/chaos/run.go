@@ -144,9 +144,12 @@ const (
 func items(sale string) (names [2]string) { return [2]string{plenty + sale, scarce + sale} }
 
 // stockOf is what a sale file has.
-func stockOf(sale string) []auditor.Units {
-	names := items(sale)
-	return []auditor.Units{{Cell: names[0], Qty: plentyStock}, {Cell: names[1], Qty: scarceStock}}
+func (r *Run) stockOf(sale string) []auditor.Units {
+	names, scarce := items(sale), int64(scarceStock)
+	if r.waits { // people wait from the first second on
+		scarce /= 12
+	}
+	return []auditor.Units{{Cell: names[0], Qty: plentyStock}, {Cell: names[1], Qty: scarce}}
 }
 
 // stage starts all processes, and puts the sales on sale.
@@ -195,7 +198,7 @@ func (r *Run) startEdge(site rig.Site) {
 }
 
 func (r *Run) sell(sale string) {
-	names, stock, more := items(sale), stockOf(sale), perBuyer
+	names, stock, more := items(sale), r.stockOf(sale), perBuyer
 	for _, u := range stock {
 		r.h.Load(sale, u.Cell, u.Qty)
 	}

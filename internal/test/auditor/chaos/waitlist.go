@@ -136,7 +136,7 @@ func (r *Run) applyList(s Step) {
 	other := []string{"waitlist: {offer: 10m}\n", "waitlist: {offer: 31s, max: 8}\n", "", "waitlist: {}\n"}[s.Amount%4]
 	for _, text := range []string{other, waitlistOptions} {
 		r.insist("a sale file is applied", func() error {
-			_, err := e.Command(rig.SaleFile(sale, stockOf(sale), "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z", perBuyer+text), "sale", "apply", "-")
+			_, err := e.Command(rig.SaleFile(sale, r.stockOf(sale), "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z", perBuyer+text), "sale", "apply", "-")
 			return err
 		})
 		if text == other {
