@@ -48,7 +48,7 @@ func TestOffersThatFailAreMadeInOrder(t *testing.T) {
 		k := waitlist.Offerer{Store: e.Store, Desk: desk, Wake: wake, Log: zap.NewNop(), Sales: func(yield func(waitlist.Sale) bool) {
 			yield(waitlist.Sale{ID: "s", List: list, Offer: time.Hour, Request: func(entry *waitlist.Entry) (*reservation.ReserveRequest, *sale.Refusal) {
 				version := listing.Version
-				if asked.Add(1) <= 2 { // those of the first call
+				if asked.Add(1) <= 2 { // in the first call
 					version--
 				}
 				return &reservation.ReserveRequest{Sale: "s", Version: version, Buyer: entry.Buyer, Lines: stocktest.UnitsOfA(1), HoldFor: time.Hour}, nil

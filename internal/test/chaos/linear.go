@@ -199,7 +199,7 @@ var storyModel = porcupine.Model{
 type listener struct{ path, edge string }
 
 // byPerson are the answers about each person. Those from the memory of an edge may be older than those from Redis, and
-// than those of other edges.
+// than the memory of another edge.
 func byPerson(h *auditor.History) map[listener][]porcupine.Operation {
 	all := map[listener][]porcupine.Operation{}
 	for _, list := range h.Waitlists {

@@ -167,7 +167,7 @@ func (a *attack) hasNoneIdle(sale string) {
 	a.until("no unit is free while people wait", func() bool { return len(a.people(sale).Idle()) == 0 })
 }
 
-// people are those of whom the movements of a sale tell.
+// people are all who have waited in a sale, as its movements tell.
 func (a *attack) people(sale string) *auditor.People {
 	s, err := rig.Collect(a.redis.Addr(), sale)
 	a.must(err)

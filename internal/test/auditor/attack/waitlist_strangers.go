@@ -146,7 +146,7 @@ func (a *attack) stranger(name string, i int, p, other *crowd.Person) {
 	a.crowd.Buy(d, w) // the movements tell whether this was in turn
 }
 
-// forges asks and deletes at places that no edge has told, made of those of a person.
+// forges asks and deletes at places that no edge has told, made from a person's place.
 func (a *attack) forges(d *crowd.Door, p *crowd.Person, i int) {
 	secret := p.Place[len(p.Place)-22:]
 	forged := *p

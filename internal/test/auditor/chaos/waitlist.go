@@ -13,7 +13,7 @@ import (
 // mostPeople is how many may wait in a sale; a nemesis allows fewer for a while.
 const mostPeople, fewPeople = 10_000, 8
 
-// waitlistOptions are those of a sale in which people wait.
+// waitlistOptions are the options of a sale in which people wait.
 const waitlistOptions = "waitlist: {offer: 30s, max: 10000}\n"
 
 // listOf is what holds for people who wait in a sale.
