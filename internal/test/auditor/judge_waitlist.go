@@ -184,7 +184,7 @@ func (p *People) judgeTold(h *History) (found []Violation) {
 func (p *People) hashes(h *History) (buyers, phones map[string]string) {
 	buyers, phones = map[string]string{}, map[string]string{}
 	for _, w := range h.Waits {
-		if w.Method != "POST" || w.Status != 201 || w.Sale != p.list.Sale {
+		if w.Method != "POST" || w.Status != 200 && w.Status != 201 || w.Sale != p.list.Sale {
 			continue
 		}
 		buyers[w.Buyer] = p.buyerOf(w)
