@@ -33,7 +33,7 @@ func (l *WaitlistHandler) AppendPlace(b []byte, r *http.Request, now time.Time) 
 		return b, false
 	}
 	s := a.look()
-	if !s.known {
+	if !s.known || s.unsure {
 		return b, false
 	}
 	var room [mostTold]byte

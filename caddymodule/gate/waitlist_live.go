@@ -48,9 +48,9 @@ func (l *WaitlistHandler) awaitNews(r *http.Request, a *asker, answer http.Heade
 	tag, _ := knownTag(r.Header, "")
 	heard := newsIn(tag)
 	for {
-		s := a.look()
+		s := a.ask(r.Context())
 		switch {
-		case !s.there || s.State == "ended" || watch.IsOver():
+		case !s.there || s.known && s.State == "ended" || watch.IsOver():
 			return false
 		case s.known:
 			watch.For(s.cell)
@@ -105,7 +105,7 @@ func (l *WaitlistHandler) stream(w http.ResponseWriter, r *http.Request, a *aske
 		return false
 	}
 	defer watch.Close()
-	if s := a.look(); s.known && s.State == "ended" && r.Header.Get("Last-Event-ID") == "e" {
+	if s := a.ask(r.Context()); s.known && s.State == "ended" && r.Header.Get("Last-Event-ID") == "e" {
 		w.WriteHeader(http.StatusNoContent) // the client does not connect again then
 		return true
 	}
@@ -127,7 +127,7 @@ func (l *WaitlistHandler) stream(w http.ResponseWriter, r *http.Request, a *aske
 	looks := time.NewTicker(timing.Place.Now())
 	defer looks.Stop()
 	for byClock := true; ; { // the first event has what is known now
-		s := a.look()
+		s := a.ask(r.Context())
 		if !s.there || watch.IsOver() {
 			return true
 		}

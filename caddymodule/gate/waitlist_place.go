@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"context"
 	"net/http"
 	"strconv"
 	"strings"
@@ -163,6 +164,8 @@ type standing struct {
 	told
 	// there is false when the sale is not there any more, and known when this edge cannot tell now.
 	there, known bool
+	// unsure: this edge has read of no entry of the person, who may have entered at another one a moment ago.
+	unsure bool
 	// people is how many are on the list; 0: this person is not.
 	people int
 	// cell is for which the person waits.
@@ -180,7 +183,7 @@ func (a *asker) look() (s standing) {
 	case !known:
 		return s
 	case !found || p.Ended != "":
-		s.told = told{State: "ended", Why: p.Ended}
+		s.told, s.unsure = told{State: "ended", Why: p.Ended}, !found
 		return s
 	}
 	line, _ := listing.Sale.LineOf(p.Entry.Cell)
@@ -199,6 +202,16 @@ func (a *asker) look() (s standing) {
 	return s
 }
 
+// ask is look, and asks Redis about a person of whom this edge has read no entry. What Redis cannot tell is not known.
+func (a *asker) ask(ctx context.Context) standing {
+	s := a.look()
+	if listing, there := a.listing(); there && s.unsure {
+		listed, err := a.runtime.IsOnList(ctx, listing, a.buyer)
+		s.known = err == nil && !listed
+	}
+	return s
+}
+
 // show answers where a person stands: now, when there is news, or as a stream of news.
 func (l *WaitlistHandler) show(w http.ResponseWriter, r *http.Request) error {
 	a, ok, err := l.asks(w, r)
@@ -213,7 +226,7 @@ func (l *WaitlistHandler) show(w http.ResponseWriter, r *http.Request) error {
 	} else if l.awaitNews(r, &a, h) {
 		return nil // its client has left
 	}
-	s := a.look()
+	s := a.ask(r.Context())
 	switch {
 	case !s.there:
 		return caddyhttp.Error(http.StatusNotFound, nil)

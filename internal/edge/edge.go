@@ -109,6 +109,7 @@ type Edge struct {
 	desk       *waitlist.Desk
 	watches    waitlist.Watches     // clients that wait for news of their places
 	unitsBack  chan struct{}        // wakes who makes offers
+	asksList   chan struct{}        // bounds calls of IsOnList
 	viewNow    func() time.Duration // the clock of the view; it only goes forward
 
 	start, stop sync.Once
@@ -126,7 +127,7 @@ func New(s *reservation.Store, o Options) *Edge {
 	if o.Log == nil {
 		o.Log = zap.NewNop()
 	}
-	e := &Edge{Store: s, shard: s.Shard(), keys: o.Keys, log: o.Log, poke: make(chan struct{}, 1), unitsBack: make(chan struct{}, 1), desk: waitlist.NewDesk(s), viewNow: sinceStarted, checkEvery: cmp.Or(o.CheckEvery, defaultCheckEvery), silence: o.Silence}
+	e := &Edge{Store: s, shard: s.Shard(), keys: o.Keys, log: o.Log, poke: make(chan struct{}, 1), unitsBack: make(chan struct{}, 1), asksList: make(chan struct{}, mostAsking), desk: waitlist.NewDesk(s), viewNow: sinceStarted, checkEvery: cmp.Or(o.CheckEvery, defaultCheckEvery), silence: o.Silence}
 	if e.silence == nil {
 		e.silence = func() time.Duration { return shard.Silence }
 	}

@@ -86,10 +86,11 @@ func firstOf(gone, turn *sale.Refusal) *sale.Refusal {
 // for. False: the person has none.
 func (e *Edge) accepts(l *Listing, who *person, lines []sale.Line) (identities string, ok bool) {
 	f := l.view()
-	if l.Sale.Waitlist == nil {
+	switch {
+	case l.Sale.Waitlist == nil && (f == nil || f.waits.IsEmpty()):
 		return "", false
-	}
-	if f != nil {
+	case l.Sale.Waitlist == nil: // people are being taken off the list: an offer that is open yet can be accepted
+	case f != nil:
 		if _, listed := e.turn(f, who.attempt, lines); !listed {
 			return "", false
 		}

@@ -194,3 +194,33 @@ func TestWaitlistLeavesTheFile(t *testing.T) {
 		return no == nil
 	})
 }
+
+// A person who has entered at one edge leaves at another one, and is not told to be off the list, before that edge has read
+// of the entry.
+func TestAnEdgeThatHasNotReadOfAnEntry(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		c := newCrowded(t, b, 1, 1)
+		stocktest.MustHold(t, c.edges[0], "r1", "Ann", 1)
+		other := stocktest.Ready(t, stocktest.Options(b)) // follows no journal
+		stocktest.Look(t, other)
+		l, _ := other.Catalogue().Sale("s")
+		ben := c.edges[0].BuyerHash(attempt("Ben", 1))
+		listed := func(want bool) {
+			t.Helper()
+			if listed, err := other.IsOnList(stocktest.Soon(t), l, ben); err != nil || listed != want {
+				t.Errorf("Ben is on the list: %v, %v", listed, err)
+			}
+		}
+		listed(false)
+		if _, no := c.enter(0, "Ben", 1); no != nil {
+			t.Fatal(no)
+		}
+		listed(true)
+		for _, want := range []bool{true, false} {
+			if was, err := other.Withdraw(stocktest.Soon(t), l, ben); err != nil || was != want {
+				t.Errorf("Ben leaves: %v, %v", was, err)
+			}
+		}
+		listed(false)
+	})
+}

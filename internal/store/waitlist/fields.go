@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/lua"
@@ -37,6 +38,12 @@ func ReadAll(ctx context.Context, d shard.Data) (entries []*Entry, last int64, e
 	slices.SortFunc(entries, before)
 	entries = slices.CompactFunc(entries, func(a, b *Entry) bool { return a.Number == b.Number }) // a field may come twice
 	return entries, v.Number(0), err
+}
+
+// Has reports whether a person with an identity, given by its hash, is on the list of a sale in Redis.
+func Has(ctx context.Context, d shard.Data, hash string) (bool, error) {
+	v, err := d.Values(ctx, shard.WaitlistKey, bucketOf(hash))
+	return err == nil && strings.Contains(v.Text(0), "\n"+hash[:min(len(hash), letters)]+" "), err
 }
 
 // Fields calls yield for each field of the hash in which Redis keeps entries, which must be in the order of their

@@ -145,6 +145,7 @@ func (k *Offerer) make(ctx context.Context, s Sale, next []Entry, numbers []int6
 	}
 	made, err := k.Store.Offer(ctx, s.ID, numbers, requests)
 	if err != nil {
+		k.askAgain(s.ID, numbers) // the same again has no other effect
 		return 0, err
 	}
 	byNumber := make(map[int64]*Entry, len(next))
@@ -156,13 +157,13 @@ func (k *Offerer) make(ctx context.Context, s Sale, next []Entry, numbers []int6
 		switch e := byNumber[numbers[i]]; {
 		case o.Gone:
 		case o.Err != nil: // the sale has changed, or it is another day for a limit
-			delete(k.later[s.ID], e.Number)
+			k.askAgain(s.ID, numbers[i:])
 			return -1, nil
 		case o.Refusal == nil:
 			taken += e.Quantity
 		default:
 			if stops(o.Refusal.Reason) {
-				delete(k.later[s.ID], e.Number)
+				k.askAgain(s.ID, numbers[i:])
 				return -1, nil
 			}
 			if err := k.unable(ctx, s, e, o.Refusal); err != nil {
@@ -208,6 +209,14 @@ func (k *Offerer) leaveAlone(saleID string, number int64) {
 		}
 	}
 	later[number] = now.Add(time.Second)
+}
+
+// askAgain ends what leaveAlone has begun for some entries that may have no offer: people who came later must not get
+// what they wait for.
+func (k *Offerer) askAgain(saleID string, numbers []int64) {
+	for _, n := range numbers {
+		delete(k.later[saleID], n)
+	}
 }
 
 // disband takes all people off the list of a sale that has none any more: until then, no other buyer gets the units

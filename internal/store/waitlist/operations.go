@@ -111,10 +111,14 @@ func (d *Desk) Enter(ctx context.Context, p *Entrant) (Entered, *sale.Refusal, e
 	return Entered{}, nil, fmt.Errorf("%w: enter gave %q", shard.ErrUnavailable, r.Code())
 }
 
-// Leave takes an entry off the list, of this buyer (a hash) or, where that is empty, of any. An offer ends. It
-// reports whether there was such an entry.
+// Leave takes an entry off the list, of this buyer (a hash) or, where that is empty, of any. Number 0 stands for the
+// buyer's, whichever it is. An offer ends. It reports whether there was such an entry.
 func (d *Desk) Leave(ctx context.Context, saleID string, number int64, buyer, cause string) (bool, error) {
-	op := shard.Op(lua.Withdraw, strconv.FormatInt(number, 10), buyer, cause)
+	named := ""
+	if number > 0 {
+		named = strconv.FormatInt(number, 10)
+	}
+	op := shard.Op(lua.Withdraw, named, buyer, cause)
 	r, err := d.calls.Do(combine.Within(ctx, d.store.Shard().Timeout()), saleID, &combine.Ticket[shard.Operation, shard.Reply]{Request: op, Weight: 4, Settles: true})
 	if err != nil {
 		return false, err

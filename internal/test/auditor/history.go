@@ -94,6 +94,8 @@ type History struct {
 	Orders   []*Order
 	Cut      []*Order // that reached the shop in part: it knows nothing of them
 	Looks    []*Look
+	Waits    []*Wait
+	marks    map[string][]mark // by sale
 
 	// Stock is the most that operators have put on sale, for each sale and cell.
 	Stock map[string]map[string]int64
@@ -103,6 +105,8 @@ type History struct {
 	Max int64
 	// Queues are the sales whose orders wait for the shop.
 	Queues []Queue
+	// Waitlists are the sales in which people wait for units.
+	Waitlists []Waitlist
 	// Hoarding is the attack of buyers who never pay, if there is one.
 	Hoarding Hoarding
 
@@ -197,6 +201,10 @@ const (
 	InOrder = "orders reach the shop in the order in which they came"
 	NotLost = "no order that waits is lost"
 	Places  = "what buyers hear of their places is true"
+
+	InTurn      = "units go to the person whose turn it is"
+	OneEntry    = "a person has one entry"
+	WaitlistSay = "what people hear of a waiting list is true"
 
 	HalfForHonest = "honest buyers get half of what hoarders want"
 	// Control is no promise: without it the scenario shows nothing.

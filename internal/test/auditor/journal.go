@@ -18,6 +18,7 @@ type Movement struct {
 	Kind, ID  string
 	Was       string
 	Lines     []Units
+	Buyer     string // keyed hash
 	Cause     string
 	Record    string
 	Merges    bool // the first of another epoch: what a rebuild has merged begins here
@@ -37,6 +38,7 @@ type Shard struct {
 	Deadlines []string // reservations listed as held
 	InDoubt   []string
 	Unbacked  []string
+	Waitlist  map[string]string // fields of the people who wait
 }
 
 // Entry is one entry of the stream: its id and the fields time and movements.
@@ -77,7 +79,7 @@ func ParseMovement(text string) (Movement, error) {
 		return Movement{}, fmt.Errorf("a movement of %d fields: %q", len(f), text)
 	}
 	lines, err := ParseUnits(f[3])
-	return Movement{Kind: f[0], ID: f[1], Was: f[2], Lines: lines, Cause: f[5], Record: f[6]}, err
+	return Movement{Kind: f[0], ID: f[1], Was: f[2], Lines: lines, Buyer: f[4], Cause: f[5], Record: f[6]}, err
 }
 
 // ParseUnits reads "cell quantity cell quantity …".

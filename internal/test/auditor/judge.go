@@ -15,7 +15,7 @@ func Judge(h *History) []Violation {
 // JudgePromises compares what buyers heard and the shop took with what the movements say.
 func JudgePromises(h *History, replayed map[string]*Replayed) (found []Violation) {
 	for _, judge := range []func(*History, map[string]*Replayed) []Violation{
-		judgeTokens, judgeStock, judgeOrders, judgeKeys, judgeAnswers, judgeLimits, judgeHoarding, judgeQueues,
+		judgeTokens, judgeStock, judgeOrders, judgeKeys, judgeAnswers, judgeLimits, judgeHoarding, judgeQueues, judgeWaitlists,
 	} {
 		found = append(found, judge(h, replayed)...)
 	}

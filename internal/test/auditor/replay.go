@@ -78,7 +78,7 @@ func (b *Replayed) move(m Movement) (problem string) {
 			c.Stock, c.Available = c.Stock+l.Qty, c.Available+l.Qty
 		}
 		return ""
-	case "applied", "open", "paused", "closed", "extended", "repaired", "rebuilt", "missing":
+	case "applied", "open", "paused", "closed", "extended", "repaired", "rebuilt", "missing", "entered", "left":
 		return ""
 	case "returned":
 		to = "available"

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"time"
 
@@ -79,6 +80,9 @@ func linearizable(h *auditor.History) (found []auditor.Violation) {
 	}
 	for key, ops := range byKey(h) {
 		check(auditor.AtMostOnce, fmt.Sprintf("key %s of buyer %s", key[1], key[0]), keyModel, ops)
+	}
+	for who, ops := range byPerson(h) {
+		check(auditor.WaitlistSay, fmt.Sprintf("the waiting list at %s as %s hears of it", who.edge, who.path), storyModel, ops)
 	}
 	return found
 }
@@ -161,6 +165,59 @@ func byKey(h *auditor.History) map[[2]string][]porcupine.Operation {
 			add(event{heard: a.Proof, attempt: a}, a.Sent, a.Heard)
 		case slices.Contains(newOnly, a.Reason):
 			add(event{attempt: a}, a.Sent, a.Heard)
+		}
+	}
+	return all
+}
+
+// answer is what a person heard of the waiting list, between two movements of its sale.
+type answer struct {
+	people   *auditor.People
+	wait     *auditor.Wait
+	from, to int64
+}
+
+// storyModel is the waiting list as one person hears of it: its state is the movement after which the last answer was true.
+// Each answer is true after that one or a later one: no person hears of what was before, or is the new one of an entry twice.
+var storyModel = porcupine.Model{
+	Init: func() any { return int64(0) },
+	Step: func(state, input, _ any) (bool, any) {
+		a, from := input.(answer), state.(int64)
+		if a.wait.Status == http.StatusCreated {
+			from++
+		}
+		seq, ok := a.people.Fits(a.wait, max(from, a.from), a.to)
+		return ok, seq
+	},
+	DescribeOperation: func(input, _ any) string {
+		a := input.(answer)
+		return fmt.Sprintf("%s %d %s %+v, movements %d to %d", a.wait.Method, a.wait.Status, a.wait.Reason, a.wait.WaitAnswer, a.from, a.to)
+	},
+}
+
+// listener is a person, by the place, at an edge; without an edge, what Redis answers over all of them.
+type listener struct{ path, edge string }
+
+// byPerson are the answers about each person. Those from the memory of an edge may be older than those from Redis, and
+// than the memory of another edge.
+func byPerson(h *auditor.History) map[listener][]porcupine.Operation {
+	all := map[listener][]porcupine.Operation{}
+	for _, list := range h.Waitlists {
+		i := slices.IndexFunc(h.Shards, func(s *auditor.Shard) bool { return s.Sale == list.Sale })
+		if i < 0 || list.ToldAgain { // movements that are told again have other numbers
+			continue
+		}
+		people := auditor.ReplayPeople(list, h.Shards[i].Movements)
+		for _, w := range h.Waits {
+			if w.Sale != list.Sale || w.Heard == 0 || w.Path == "" || w.Status != 200 && w.Status != 201 {
+				continue
+			}
+			who := listener{path: w.Path}
+			if w.Method == "GET" {
+				who.edge = w.Edge
+			}
+			from, to := people.Span(h, w)
+			all[who] = append(all[who], porcupine.Operation{ClientId: len(all[who]), Input: answer{people, w, from, to}, Call: w.Sent, Return: w.Heard})
 		}
 	}
 	return all

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/stockgate/stockgate/internal/test/auditor"
 )
@@ -89,5 +90,51 @@ func TestShortestPrefix(t *testing.T) {
 	}
 	if prefix, fails := shortest(16, func(int) int { return 0 }); prefix != 16 || fails != 0 {
 		t.Errorf("a failure that does not come again has prefix %d, fails %d times", prefix, fails)
+	}
+}
+
+// A person hears of the waiting list in the order of its movements, at each edge; another edge may be behind.
+func TestNoPersonHearsOfWhatWasBefore(t *testing.T) {
+	const buyer, place = "aaaaaaaaaaaaaaaaaaaaaa", "/waitlist/s~aaaaaaaaaaaaaaaaaaaaaapppppppppppppppppppppp"
+	offer := "held\t9\t90000\t1\t1\toffer\t" + buyer + "\t7 1\t\t\t1\t\t\t0\t\t\t\t\t\t"
+	var entries []auditor.Entry
+	for i, movements := range []string{
+		"loaded\t1\t\t7 1\t\top\t", "entered\t1\t\t7 1\t" + buyer + "\t\t", "held\tw1.5\t\t7 1\t" + buyer + "\t\t" + offer, "released\tw1.5\theld\t7 1\t" + buyer + "\tlapsed\t",
+	} {
+		entries = append(entries, auditor.Entry{ID: fmt.Sprintf("%d-0", i+1), Time: "1", Movements: movements})
+	}
+	movements, err := auditor.ParseEntries(entries)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := auditor.Line{SKU: "7", Qty: 1}
+	waiting := auditor.WaitAnswer{State: "waiting", SKU: "7", Quantity: 1, Place: 1}
+	offered := auditor.WaitAnswer{State: "offered", SKU: "7", Quantity: 1, Until: time.UnixMilli(90_000)}
+	lapsed := auditor.WaitAnswer{State: "ended", Why: "lapsed"}
+	get := func(sent, heard int64, edge string, a auditor.WaitAnswer) *auditor.Wait {
+		return &auditor.Wait{Sent: sent, Heard: heard, Method: "GET", Edge: edge, Sale: "s", Buyer: "ann", Line: line, Path: place, Status: 200, WaitAnswer: a}
+	}
+	enters := func(sent, heard int64, status int) *auditor.Wait {
+		w := get(sent, heard, "e1", waiting)
+		w.Method, w.Status = "POST", status
+		return w
+	}
+	for name, test := range map[string]struct {
+		waits  []*auditor.Wait
+		broken bool
+	}{
+		"in order":                   {waits: []*auditor.Wait{enters(1, 2, 201), enters(3, 4, 200), get(5, 6, "e1", waiting), get(7, 8, "e1", offered), get(9, 10, "e1", lapsed)}},
+		"back":                       {waits: []*auditor.Wait{get(5, 6, "e1", offered), get(7, 8, "e1", waiting)}, broken: true},
+		"at the same time":           {waits: []*auditor.Wait{get(5, 8, "e1", offered), get(6, 7, "e1", waiting)}},
+		"back, at another edge":      {waits: []*auditor.Wait{get(5, 6, "e1", offered), get(7, 8, "e2", waiting)}},
+		"ended, and offered":         {waits: []*auditor.Wait{get(5, 6, "e1", lapsed), get(7, 8, "e1", offered)}, broken: true},
+		"entered after it was there": {waits: []*auditor.Wait{enters(1, 2, 200), enters(3, 4, 201)}, broken: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := &auditor.History{Waits: test.waits, Waitlists: []auditor.Waitlist{{Sale: "s", Max: 9}}, Shards: []*auditor.Shard{{Sale: "s", Movements: movements}}}
+			if found := linearizable(h); len(found) > 0 != test.broken {
+				t.Errorf("found %v", found)
+			}
+		})
 	}
 }

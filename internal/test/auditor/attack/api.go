@@ -28,7 +28,12 @@ func (a *attack) backend(hold string) rig.Site {
 
 // says is what the shop tells the API about a reservation, and the answer: 0, no answer.
 func (a *attack) says(id, operation, body string) (status int, reason string) {
-	r, err := http.NewRequest("POST", a.api[0]+id+"/"+operation, strings.NewReader(body))
+	return a.saysAt(0, id, operation, body)
+}
+
+// saysAt is says at the API of an edge.
+func (a *attack) saysAt(edge int, id, operation, body string) (status int, reason string) {
+	r, err := http.NewRequest("POST", a.api[edge]+id+"/"+operation, strings.NewReader(body))
 	a.must(err)
 	r.Header.Set("Authorization", "Bearer "+apiKey)
 	r.Header.Set("Content-Type", "application/json")

@@ -5,6 +5,7 @@ import (
 	"hash/fnv"
 	"math/rand/v2"
 	"os"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -39,11 +40,13 @@ type attack struct {
 	at      map[string]*rig.Redis // where a sale is, if not there
 	api     []string              // of each edge: where the shop's API is
 	site    rig.Site
-	storage string // of the edges that start; default: one for all of them
+	sites   []rig.Site // of each edge, where they differ
+	storage string     // of the edges that start; default: one for all of them
 	edges   []*rig.Edge
 	doors   []*crowd.Door
 	sales   []string
 	found   []auditor.Violation
+	mu      sync.Mutex // of what goroutines count
 	counts  map[string]int
 	returns atomic.Int64 // that operators were told of
 	cleanup []func()

@@ -26,7 +26,7 @@ func (r *Run) chance(n int, about ...any) int {
 // conduct: the shop is slow now and then, and refuses one order of twenty.
 func (r *Run) conduct(o *auditor.Order) shop.Conduct {
 	c := shop.Sells
-	if r.chance(20, "refuses", o.Attempt) == 0 {
+	if n := r.chance(20, "refuses", o.Attempt); n == 0 || r.waits && n < 6 {
 		c = shop.Refuses
 	}
 	return shop.Slow(time.Duration(r.chance(30, "slow", o.Attempt))*time.Millisecond, c)
@@ -34,6 +34,18 @@ func (r *Run) conduct(o *auditor.Order) shop.Conduct {
 
 // together is how many buyers ask at the same time.
 const together = 8
+
+// allBuyers is at all doors until stop.
+func (r *Run) allBuyers(stop <-chan struct{}) {
+	if !r.waits {
+		r.buyers(stop)
+		return
+	}
+	var both sync.WaitGroup
+	both.Go(func() { r.buyers(stop) })
+	both.Go(func() { r.people(stop) })
+	both.Wait()
+}
 
 // buyers buy at all doors until stop: one or two units, of either sale, half of them with a
 // key that is asked again at a door.

@@ -27,6 +27,7 @@ type Config struct {
 	ledger bool     // with PostgreSQL
 	clock  bool     // Redis's clock can step
 	queue  bool     // orders wait for the shop
+	waits  bool     // people wait for units
 	faults []string // of Redis
 	build  func(r *Run) store
 }
@@ -46,6 +47,11 @@ var Configs = []*Config{
 		build:  func(r *Run) store { return newSingle(r, "always") },
 	},
 	{
+		Name: "single-waitlist", About: "one Redis, appendfsync always, and people who wait for units", Class: Kept, Short: true, clock: true, waits: true,
+		faults: []string{"kill", "pause", "slow-disk"},
+		build:  func(r *Run) store { return newSingle(r, "always") },
+	},
+	{
 		Name: "single-everysec", About: "one Redis, appendfsync everysec, killed with -9 while its disk is slow", Class: AtRisk,
 		Open:   lostTogether,
 		clock:  true,
@@ -54,6 +60,11 @@ var Configs = []*Config{
 	},
 	{
 		Name: "replicas-acks", About: "a primary and two replicas, replica_acks 2, promoted by hand", Class: Acknowledged, Short: true, clock: true,
+		faults: []string{"kill", "pause", "slow-disk", "promote", "failover", "split", "isolate"},
+		build:  func(r *Run) store { return newReplicated(r, 2, 2) },
+	},
+	{
+		Name: "replicas-waitlist", About: "a primary and two replicas, replica_acks 2, promoted by hand, and people who wait for units", Class: Acknowledged, clock: true, waits: true,
 		faults: []string{"kill", "pause", "slow-disk", "promote", "failover", "split", "isolate"},
 		build:  func(r *Run) store { return newReplicated(r, 2, 2) },
 	},

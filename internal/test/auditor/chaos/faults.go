@@ -17,6 +17,9 @@ func around(c *Config) []string {
 	if c.clock {
 		names = append(names, "step-clock", "step-clock")
 	}
+	if c.waits {
+		names = append(names, "apply-list", "apply-list", "pause-sale", "reload-edges")
+	}
 	return names
 }
 
@@ -44,7 +47,10 @@ func (r *Run) faults() map[string]func(Step) {
 			time.Sleep(s.For)
 			r.sql.Continue()
 		},
-		"step-clock": r.stepClock,
+		"step-clock":   r.stepClock,
+		"apply-list":   r.applyList,
+		"pause-sale":   r.pauseSale,
+		"reload-edges": r.reloadEdges,
 	}
 	for name, move := range r.store.moves() {
 		all[name] = move

@@ -26,17 +26,18 @@ type Run struct {
 	caddies []string // the binaries that edges run, in turn
 	dir     string
 
-	h     *auditor.History
-	crowd *crowd.Crowd
-	shop  *shop.Shop
-	road  *rig.Proxy // from the edges to the shop
-	store store
-	sql   *rig.Postgres
-	edges []*rig.Edge
-	sites []rig.Site
-	doors []*crowd.Door
-	sales []string
-	good  goods
+	h       *auditor.History
+	crowd   *crowd.Crowd
+	shop    *shop.Shop
+	road    *rig.Proxy // from the edges to the shop
+	store   store
+	sql     *rig.Postgres
+	edges   []*rig.Edge
+	sites   []rig.Site
+	doors   []*crowd.Door
+	sales   []string
+	good    goods
+	waiting waiters
 
 	mu      sync.Mutex
 	notes   []string
@@ -110,13 +111,16 @@ func (c *Config) Perform(caddies []string, seed uint64, schedule Schedule) (out 
 	if unknown := r.unknown(schedule); unknown != nil {
 		return nil, fmt.Errorf("configuration %s has no fault %v", c.Name, unknown)
 	}
-	rig.During(r.buyers, func() {
+	rig.During(r.allBuyers, func() {
 		time.Sleep(500 * time.Millisecond)
 		r.phase("nemesis", func() { r.nemesis(schedule) })
 		r.phase("heal", r.heal)
 		r.phase("sell again", r.sellsAgain)
 	})
 	r.phase("ask again", r.askAgain)
+	if r.waits {
+		r.phase("leave the lists", r.leaveLists)
+	}
 	r.phase("drain", r.drain)
 	r.phase("settle", r.settle)
 	return r.judged(), nil
@@ -139,6 +143,15 @@ const (
 // items are what a sale has: an item belongs to one sale only.
 func items(sale string) (names [2]string) { return [2]string{plenty + sale, scarce + sale} }
 
+// stockOf is what a sale file has.
+func (r *Run) stockOf(sale string) []auditor.Units {
+	names, scarce := items(sale), int64(scarceStock)
+	if r.waits { // people wait from the first second on
+		scarce /= 12
+	}
+	return []auditor.Units{{Cell: names[0], Qty: plentyStock}, {Cell: names[1], Qty: scarce}}
+}
+
 // stage starts all processes, and puts the sales on sale.
 func (r *Run) stage() {
 	var err error
@@ -149,6 +162,7 @@ func (r *Run) stage() {
 	r.road = r.link(r.shop.Addr())
 	r.store = r.build(r)
 	site := rig.Site{Shop: r.road.Addr(), Outcome: fmt.Sprintf("hold_for %v\n\t\tforward_timeout 3s", holdFor)}
+	site.Waits = r.waits
 	if r.queue {
 		site.Queue = queueOptions
 		for _, sale := range r.sales {
@@ -184,12 +198,15 @@ func (r *Run) startEdge(site rig.Site) {
 }
 
 func (r *Run) sell(sale string) {
-	names := items(sale)
-	stock := []auditor.Units{{Cell: names[0], Qty: plentyStock}, {Cell: names[1], Qty: scarceStock}}
+	names, stock, more := items(sale), r.stockOf(sale), perBuyer
 	for _, u := range stock {
 		r.h.Load(sale, u.Cell, u.Qty)
 	}
-	r.must(r.edges[0].Insist(rig.SaleFile(sale, stock, "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z", perBuyer), "sale", "apply", "-"))
+	if r.waits {
+		more += waitlistOptions
+		r.h.Waitlists = append(r.h.Waitlists, r.listOf(sale))
+	}
+	r.must(r.edges[0].Insist(rig.SaleFile(sale, stock, "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z", more), "sale", "apply", "-"))
 	r.must(r.edges[0].Insist("", "sale", "open", sale))
 	for _, e := range r.edges {
 		r.until("edge "+e.Name+" sells", func() bool { return e.ItemState(sale, names[0]) == "on_sale" })

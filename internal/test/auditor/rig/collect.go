@@ -21,7 +21,7 @@ func Collect(addr, sale string) (*auditor.Shard, error) {
 		{"MULTI"},
 		{"XRANGE", Key(sale, "journal"), "-", "+"}, {"HGETALL", Key(sale, "cells")}, {"HGETALL", Key(sale, "limits")},
 		{"HGETALL", Key(sale, "records")}, {"ZRANGE", Key(sale, "deadlines"), "0", "-1"}, {"ZRANGE", Key(sale, "in_doubt"), "0", "-1"},
-		{"ZRANGE", Key(sale, "unbacked"), "0", "-1"},
+		{"ZRANGE", Key(sale, "unbacked"), "0", "-1"}, {"HGETALL", Key(sale, "waitlist")},
 	} {
 		if _, err := c.Do(command...); err != nil {
 			return nil, err
@@ -29,7 +29,7 @@ func Collect(addr, sale string) (*auditor.Shard, error) {
 	}
 	answer, err := c.Do("EXEC")
 	parts, ok := answer.([]any)
-	if err != nil || !ok || len(parts) != 7 {
+	if err != nil || !ok || len(parts) != 8 {
 		return nil, fmt.Errorf("read sale %s: %v %v", sale, answer, err)
 	}
 	s := &auditor.Shard{Sale: sale}
@@ -50,7 +50,8 @@ func Collect(addr, sale string) (*auditor.Shard, error) {
 			return nil, err
 		}
 	}
-	return s, nil
+	s.Waitlist, err = fieldsOf(parts[7])
+	return s, err
 }
 
 func fieldsOf(answer any) (map[string]string, error) {

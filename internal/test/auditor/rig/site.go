@@ -15,6 +15,8 @@ type Site struct {
 	Key     string // of tokens; default auto, from the shared storage
 	Flights int    // max_in_flight; default 1000
 	Queue   string // options of a queue, in the place of max_in_flight
+	Waits   bool   // people may wait for units, at /waitlist
+	Reads   string // more that the gate and the waiting list read of an attempt
 }
 
 // stock is the option that says where the stock is.
@@ -43,6 +45,10 @@ func (s Site) caddyfile(e *Edge) string {
 	if s.Queue != "" {
 		room = "queue {\n\t\t\t" + s.Queue + "\n\t\t}"
 	}
+	waitlist := ""
+	if s.Waits {
+		waitlist = fmt.Sprintf(waitlistBlock, s.Reads)
+	}
 	return fmt.Sprintf(`{
 	admin unix/%s
 	storage file_system %s
@@ -68,12 +74,14 @@ http://:%d {
 	}
 	stockgate_guard
 	stockgate_status
+	%s
 	stockgate @order main {
 		buyer       {header.X-User-Id}
 		region      {json.region}
 		lines       {json.items} sku quantity
 		idempotency {header.Idempotency-Key}
 		ref         {json.order_no}
+		%s
 		%s
 		%s
 		%s
@@ -85,5 +93,14 @@ http://:%d {
 	}
 }
 %s
-`, e.socket(), e.Storage, s.Server, s.stock(), token, s.App, e.Port, room, outcome, s.Gate, s.Shop, s.Others)
+`, e.socket(), e.Storage, s.Server, s.stock(), token, s.App, e.Port, waitlist, s.Reads, room, outcome, s.Gate, s.Shop, s.Others)
 }
+
+// waitlistBlock is where people wait, with what the gate reads.
+const waitlistBlock = `@waitlist path /waitlist /waitlist/*
+	stockgate_waitlist @waitlist wait {
+		buyer       {header.X-User-Id}
+		region      {json.region}
+		lines       {json.items} sku quantity
+		%s
+	}`
