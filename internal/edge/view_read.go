@@ -196,6 +196,9 @@ func (r *journalReader) applyMovement(j *journalOf, m *journal.Moved) {
 	})
 	if w, ok := m.Waits(); ok {
 		j.waits.Apply(w)
+		if w.Resumes {
+			r.edge.wakeOfferer()
+		}
 	}
 	if !known {
 		for i := range j.f.cells {

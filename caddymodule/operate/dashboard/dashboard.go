@@ -37,7 +37,7 @@ func init() { caddy.RegisterModule(new(Dashboard)) }
 // Nothing is changed by GET. A POST must come from the page itself (Origin), with JSON, and
 // is logged and journalled with the user's name.
 type Dashboard struct {
-	// Acts are what all users may do who may look: open, pause, close, stock, resolve. Default: nothing, the
+	// Acts are what all users may do who may look: open, pause, close, offers, stock, resolve. Default: nothing, the
 	// page only shows.
 	Acts []string `json:"acts,omitempty"`
 	// Roles are what some users may do beside that.
@@ -62,7 +62,7 @@ type Dashboard struct {
 }
 
 // acts are what users may do, and the requests of the admin API that do it.
-var acts = []string{"open", "pause", "close", "stock", "resolve"}
+var acts = []string{"open", "pause", "close", "offers", "stock", "resolve"}
 
 // CaddyModule returns the Caddy module information.
 func (*Dashboard) CaddyModule() caddy.ModuleInfo {

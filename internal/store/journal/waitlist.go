@@ -22,11 +22,17 @@ type WaitlistStep struct {
 	Until   time.Time
 	// Ends is why the entry has ended; empty: it has not.
 	Ends string
+	// Pauses: an operator lets no more offers be made. Resumes: they go on. Neither is of an entry.
+	Pauses, Resumes bool
 }
 
 // Waits returns what a movement does to the waiting list; false: nothing.
 func (m *Moved) Waits() (w WaitlistStep, ok bool) {
 	switch m.kind {
+	case "offers_paused":
+		return WaitlistStep{Pauses: true}, true
+	case "offers_resumed":
+		return WaitlistStep{Resumes: true}, true
 	case "entered":
 		w = WaitlistStep{Enters: true, Buyer: m.buyer, Identities: m.cause}
 	case "left":

@@ -21,6 +21,7 @@ type List struct {
 	lines   map[string]*line  // by cell
 	ended   map[string]string // by buyer, why some of the last entries have ended
 	order   []string          // of ended, the oldest first
+	paused  bool              // an operator lets no offer be made
 }
 
 // line is who waits for one cell.
@@ -48,6 +49,11 @@ func Load(ctx context.Context, d shard.Data) (*List, error) {
 	if err != nil || n == 0 {
 		return l, err
 	}
+	v, err := d.Values(ctx, shard.WaitlistKey, pausedField)
+	if err != nil {
+		return l, err
+	}
+	l.paused = v.Has(0)
 	err = d.Each(ctx, shard.WaitlistKey, "e|*", 100, func(_, text string) error {
 		for _, e := range parseBlock(text) {
 			l.put(e)
@@ -62,6 +68,8 @@ func (l *List) Apply(w journal.WaitlistStep) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
+	case w.Pauses, w.Resumes:
+		l.paused = w.Pauses
 	case w.Ends != "":
 		l.take(w.Number, w.Ends)
 	case w.Enters:
@@ -251,6 +259,13 @@ func (l *List) Cells() []string {
 	}
 	slices.SortFunc(cells, strings.Compare)
 	return cells
+}
+
+// OffersPaused reports whether an operator lets no offer be made.
+func (l *List) OffersPaused() bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.paused
 }
 
 // Entries returns all entries, in no order.
