@@ -66,7 +66,9 @@ func (o *operator) listAnswer(id string) (any, error) {
 	return state, err
 }
 
-func (o *operator) pauseOffers(r *http.Request) (any, error) { return o.changeOffers(r, true, "offers paused") }
+func (o *operator) pauseOffers(r *http.Request) (any, error) {
+	return o.changeOffers(r, true, "offers paused")
+}
 
 func (o *operator) resumeOffers(r *http.Request) (any, error) {
 	return o.changeOffers(r, false, "offers resumed")

@@ -26,6 +26,17 @@ type WaitlistStep struct {
 	Pauses, Resumes bool
 }
 
+// OfOffer reports whether a movement is of an offer to a person on the waiting list: a hold of which the shop knows nothing,
+// see lua/waitlist.lua.
+func (m *Movement) OfOffer() bool {
+	number, since, ok := strings.Cut(strings.TrimPrefix(m.ID, "w"), ".")
+	return ok && m.ID[0] == 'w' && isNumber(number) && isNumber(since)
+}
+
+func isNumber(text string) bool {
+	return text != "" && strings.Trim(text, "0123456789") == ""
+}
+
 // Waits returns what a movement does to the waiting list; false: nothing.
 func (m *Moved) Waits() (w WaitlistStep, ok bool) {
 	switch m.kind {
