@@ -102,7 +102,7 @@ var elsewhere = map[string]map[string]string{
 		"systemctl restart stockgate": "needs root and the service: scripts/deb-test upgrades the package",
 		"make upgrade":                long, "make upgrade TOGETHER=all": long,
 	},
-	"docs/vendure.md": {"caddy stockgate reconcile flash --shop orders.csv": shops},
+	"docs/vendure.md":  {"caddy stockgate reconcile flash --shop orders.csv": shops},
 	"docs/waitlist.md": {"caddy stockgate demo --waitlist": "run by TestDemoWithAWaitingList in caddymodule/operate/demo/demo_test.go"},
 	"examples/waitlist/README.md": {
 		"caddy run --config examples/waitlist/Caddyfile --adapter caddyfile": listPage, "caddy stockgate sale apply examples/waitlist/sale.yaml": listPage,

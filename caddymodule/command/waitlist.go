@@ -74,6 +74,14 @@ func (c *call) printWaitlist(w *adminapi.WaitlistState) {
 	}
 }
 
+// peopleWait says how many people wait who have no offer.
+func peopleWait(w *adminapi.WaitlistState) string {
+	if n := w.People - w.Offered; n != 1 {
+		return fmt.Sprintf("%d people wait", n)
+	}
+	return "1 person waits"
+}
+
 func changeOffers(word string) func(*call) error {
 	return func(c *call) error {
 		var w adminapi.WaitlistState
@@ -81,9 +89,9 @@ func changeOffers(word string) func(*call) error {
 			return err
 		}
 		if word == "pause" {
-			c.printf("offers of %s are paused: %d people wait, and %d offers are open; the sale goes on\n", w.ID, w.People-w.Offered, w.Offered)
+			c.printf("offers of %s are paused: %s, and %s open; the sale goes on\n", w.ID, peopleWait(&w), plural(w.Offered, "offer"))
 		} else {
-			c.printf("offers of %s go on: %d people wait\n", w.ID, w.People-w.Offered)
+			c.printf("offers of %s go on: %s\n", w.ID, peopleWait(&w))
 		}
 		return nil
 	}
