@@ -19,7 +19,7 @@ export const texts = {
     place: 'Place {place}',
     about: 'Your turn comes in about {time}.',
     aboutUnknown: 'It is not known when your turn comes: nothing came back in the last minutes.',
-    mayClose: 'You may close this page and come back to it. Nobody overtakes you.',
+    mayClose: 'You may close this page and come back to it. No other person overtakes you.',
     offered: 'It is your turn: {quantity} held for you.',
     offeredTitle: 'Your turn!',
     left: '{time} left',
