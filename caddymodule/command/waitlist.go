@@ -55,7 +55,7 @@ func showWaitlist(c *call) error {
 	return t.print()
 }
 
-// offersAre says whether offers are made.
+// offersAre reports in words whether offers are made.
 func offersAre(w *adminapi.WaitlistState) (terminal.Style, string) {
 	if since := w.OffersPausedSince; !since.IsZero() {
 		return terminal.Warn, fmt.Sprintf("paused since %s: 'caddy stockgate waitlist resume %s' goes on", since.UTC().Format(time.RFC3339), w.ID)

@@ -26,7 +26,7 @@ type Waitlist struct {
 	Path string
 	// Share of those buyers enters, from 0 to 1; the others do as without a list. Default: all.
 	Share float64
-	// Decline: one in this many persons leaves who has an offer. Default: none.
+	// Decline: of the persons with an offer, one in this many leaves. Default: none.
 	Decline int
 	// Patience is how long a person waits before leaving. Default: 1 minute.
 	Patience time.Duration
@@ -46,7 +46,7 @@ type Waited struct {
 	Ended map[string]int `json:"ended"`
 }
 
-// WaitedInVain is how a person ends who has left the list without an offer.
+// WaitedInVain is how a person ends that has left the list without an offer.
 const WaitedInVain = "patience"
 
 func (w *Waitlist) check() error {

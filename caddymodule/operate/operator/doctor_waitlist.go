@@ -26,7 +26,7 @@ func (d *doctor) judgeWaitlist(id string) {
 	most := l.Sale.Waitlist.Max
 	switch since := c.PausedSince; {
 	case int64(people)*10 >= most*8:
-		d.Add(adminapi.LevelWarning, "waitlist", "the waiting list of %s is nearly full: %d of %d people; who comes beyond is refused as list_full. Raise waitlist.max in its file, and apply it", id, people, most)
+		d.Add(adminapi.LevelWarning, "waitlist", "the waiting list of %s is nearly full: %d of %d people; people beyond are refused as list_full. Raise waitlist.max in its file, and apply it", id, people, most)
 	case since.IsZero():
 		d.Add(adminapi.LevelOK, "waitlist", "%d people are on the waiting list of %s, %d of them with an offer", people, id, offered)
 	}

@@ -44,7 +44,7 @@ func (r *Report) CSV() string {
 	return b.String()
 }
 
-// waitColumns are those of csvWaits of an item. Where movements are missing they are not known.
+// waitColumns are the values of csvWaits of an item. Where movements are missing they are not known.
 func (r *Report) waitColumns(name string) []string {
 	if r.Missing > 0 {
 		return make([]string, len(csvWaits))
