@@ -47,6 +47,7 @@ export function watch(place, told, troubled) {
   let stopped = false
   let wake = () => {}
   let request
+  let unsure = 0 // how often the place has said that it is over, and not why
 
   async function run() {
     for (let failures = 0; !stopped;) {
@@ -59,9 +60,13 @@ export function watch(place, told, troubled) {
         if (answer.ok) {
           const news = endsOf(await answer.json())
           failures = 0
-          troubled('')
-          told(news)
-          if (news.state === 'ended') return
+          // an edge that has not heard yet of a person who has just entered says the same: only the third time it is so
+          unsure = news.state === 'ended' && !news.why ? unsure + 1 : 0
+          if (unsure === 0 || unsure > 2) {
+            troubled('')
+            told(news)
+            if (news.state === 'ended') return
+          }
           // an edge that has kept the request until there was news wants the next one at once
           if (answer.headers.get('Preference-Applied')?.includes('wait')) seconds = 0
         } else {

@@ -89,14 +89,20 @@ func (r *run) wait(ctx context.Context, buyer, basket int) {
 	p := &person{run: r, name: r.name(buyer), buyer: buyer, basket: basket}
 	until := time.Now().Add(r.Waitlist.Patience)
 	for {
-		switch refusal := p.enter(ctx); refusal {
-		case "":
+		refusal, after := p.enter(ctx)
+		switch {
+		case refusal == "":
 			r.book.waits(func(w *Waited) { w.Entered++ })
-		case string(sale.UnitsFree): // that was before others took them
+		case refusal == string(sale.UnitsFree): // that was before others took them
 			if a := p.orders(ctx); comesBack(a.refusal) && time.Now().Before(until) {
 				continue
 			}
 			return
+		case mayPass(refusal) && !p.isOver(until):
+			if !loop.Rest(ctx, after, nil) {
+				return
+			}
+			continue
 		default:
 			r.book.waits(func(w *Waited) { w.Refused[refusal]++ })
 			return
@@ -111,7 +117,7 @@ type stands struct{ State, Why string }
 
 // ask asks at the place until the person has an offer or is not on the list.
 func (p *person) ask(ctx context.Context, until time.Time) {
-	for n := 0; ; n++ {
+	for unsure := 0; ; {
 		told, after, err := p.at(ctx, http.MethodGet)
 		switch {
 		case err != nil && ctx.Err() != nil:
@@ -121,11 +127,13 @@ func (p *person) ask(ctx context.Context, until time.Time) {
 			p.book.waits(func(w *Waited) { w.Offered++ })
 			p.use(ctx)
 			return
+		case told.State == "ended" && told.Why == "" && unsure < 2: // the edge may not have heard yet of the person
+			unsure++
 		case told.State == "ended":
 			p.book.waits(func(w *Waited) { w.Ended[told.Why]++ })
 			return
 		}
-		if over := p.Waitlist.Over != nil && p.Waitlist.Over(); over || time.Now().After(until) {
+		if p.isOver(until) {
 			_, _, _ = p.at(ctx, http.MethodDelete)
 			p.book.waits(func(w *Waited) { w.Ended[WaitedInVain]++ })
 			return
@@ -134,6 +142,11 @@ func (p *person) ask(ctx context.Context, until time.Time) {
 			return
 		}
 	}
+}
+
+// isOver reports whether the person waits no longer.
+func (p *person) isOver(until time.Time) bool {
+	return time.Now().After(until) || p.Waitlist.Over != nil && p.Waitlist.Over()
 }
 
 // use orders what is offered, or declines it.
@@ -170,29 +183,29 @@ func (p *person) takeTurn(ctx context.Context) bool {
 	}
 }
 
-// enter enters the list, and returns why not.
-func (p *person) enter(ctx context.Context) (refusal string) {
+// enter enters the list, and returns why not, and when to try again.
+func (p *person) enter(ctx context.Context) (refusal string, after time.Duration) {
 	request, err := p.request(p.name, p.buyer, p.basket)
 	if err != nil {
-		return "other"
+		return "other", least
 	}
 	request.Method = http.MethodPost
 	request.URL = request.URL.ResolveReference(&url.URL{Path: p.Waitlist.Path})
 	response, _, err := p.exchange(ctx, request)
 	if err != nil {
-		return failure(err)
+		return failure(err), least
 	}
 	place, err := url.Parse(response.Header.Get("Location"))
 	if no := response.Header.Get("Stockgate-Refusal"); no != "" {
-		return no
+		return no, retryAfter(response)
 	}
 	if response.StatusCode/100 != 2 || err != nil || place.String() == "" {
-		return "status_" + strconv.Itoa(response.StatusCode)
+		return "status_" + strconv.Itoa(response.StatusCode), least
 	}
 	place = request.URL.ResolveReference(place)
 	place.Scheme, place.Host = request.URL.Scheme, request.URL.Host // requests go nowhere else
 	p.place = place
-	return ""
+	return "", 0
 }
 
 // least is the pause before the same question again where an answer says nothing.
@@ -205,14 +218,18 @@ func (p *person) at(ctx context.Context, method string) (told stands, after time
 	if err != nil {
 		return told, least, err
 	}
-	after = least
-	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
-		after = time.Duration(seconds) * time.Second
-	}
+	after = retryAfter(response)
 	if response.StatusCode != http.StatusOK {
 		return told, after, fmt.Errorf("the place answers %d", response.StatusCode)
 	}
 	return told, after, json.Unmarshal(body, &told)
+}
+
+func retryAfter(response *http.Response) time.Duration {
+	if seconds, err := strconv.Atoi(response.Header.Get("Retry-After")); err == nil && seconds > 0 {
+		return time.Duration(seconds) * time.Second
+	}
+	return least
 }
 
 // exchange sends a request of a person who waits.

@@ -173,7 +173,7 @@ func (d *demo) startCaddy(text string) error {
 	config.StorageRaw = caddyconfig.JSONModuleObject(map[string]string{"root": dir}, "module", "file_system", nil)
 	config.Logging = &caddy.Logging{Logs: map[string]*caddy.CustomLog{
 		// the warnings that the endpoint is off, and that the buyers name themselves, are expected
-		"default": {BaseLog: caddy.BaseLog{Level: "WARN"}, Exclude: []string{"admin", "http.handlers.stockgate"}},
+		"default": {BaseLog: caddy.BaseLog{Level: "WARN"}, Exclude: []string{"admin", "http.handlers.stockgate", "http.handlers.stockgate_waitlist"}},
 	}}
 	if err := withoutTLS(&config); err != nil {
 		return err
