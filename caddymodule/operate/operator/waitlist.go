@@ -10,19 +10,22 @@ import (
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
-// waitlistOf is the waiting list of a sale; nil: it has none, or this edge does not follow it now.
+// waitlistOf is the waiting list of a sale, as this edge follows it or, where it does not, as Redis has it; nil: there is none.
 func (o *operator) waitlistOf(id string) (*adminapi.WaitlistState, error) {
 	l, ok := o.runtime.Catalogue().Sale(id)
-	if !ok {
-		return nil, nil
-	}
-	people, offered, ok := o.runtime.OnList(l)
-	if !ok {
+	if !ok || l.Sale.Waitlist == nil {
 		return nil, nil
 	}
 	c, err := o.runtime.ReadList(o.ctx, id)
 	if err != nil {
 		return nil, err
+	}
+	people, offered, follows := o.runtime.OnList(l)
+	if !follows {
+		people = int(c.People)
+		if offered, err = o.runtime.CountOffers(o.ctx, id); err != nil {
+			return nil, err
+		}
 	}
 	return &adminapi.WaitlistState{
 		ID: id, People: people, Offered: offered, Most: l.Sale.Waitlist.Max, Offer: l.Sale.Waitlist.Offer.String(),
@@ -54,16 +57,7 @@ func (o *operator) showWaitlist(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return o.listAnswer(id)
-}
-
-// listAnswer is the list of a sale that has one.
-func (o *operator) listAnswer(id string) (any, error) {
-	state, err := o.waitlistOf(id)
-	if err == nil && state == nil {
-		err = shard.ErrStarting
-	}
-	return state, err
+	return o.waitlistOf(id)
 }
 
 func (o *operator) pauseOffers(r *http.Request) (any, error) {
@@ -86,5 +80,5 @@ func (o *operator) changeOffers(r *http.Request, stop bool, change string) (any,
 			return nil, err
 		}
 	}
-	return o.listAnswer(id)
+	return o.waitlistOf(id)
 }

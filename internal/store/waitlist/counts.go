@@ -45,6 +45,22 @@ func ReadCounts(ctx context.Context, d shard.Data) (c ListCounts, err error) {
 	return c, nil
 }
 
+// OpenOffers reads from Redis how many offers of a sale are open: a scan, for an edge that does not follow the list.
+func OpenOffers(ctx context.Context, d shard.Data) (open int, err error) {
+	seen := make(map[string]int) // a field may come twice
+	err = d.Each(ctx, shard.WaitlistKey, "c|*", 1000, func(field, text string) error {
+		var waiting, offered int
+		if _, err := fmt.Sscanf(text, "%d %d", &waiting, &offered); err == nil { // else another client has damaged it
+			seen[field] = offered
+		}
+		return nil
+	})
+	for _, offered := range seen {
+		open += offered
+	}
+	return open, err
+}
+
 // End counts that an entry has ended.
 func (c *ListCounts) End(why string) {
 	switch why {
