@@ -11,7 +11,8 @@
 --
 -- Returns { 'ok', state, deadline, exp, epoch, created } also where it was made before
 --         { 'gone' }  the entry does not wait any more
---         { 'late' } { 'version', version } { 'not_started', starts, now } { 'paused' } { 'closed' }
+--         { 'late' } { 'version', version } { 'not_started', starts, now } { 'closed' }
+--         { 'paused' }  also while an operator lets no offer be made, see offers.lua
 --         { 'ended' }  also where the sale ends before the offer would
 --         { 'window', now } { 'limit', i } { 'pending', i } { 'unpaid', wait } { 'unknown', i }
 --         { 'sold_out', i, available, left, seq } { 'all_held', i, available, left, seq }
@@ -37,6 +38,7 @@ function operations.offer(a)
     if tonumber(profile.version) ~= shard.version then return { 'version', shard.version } end
     refusal = closed_answer()
     if refusal then return refusal end
+    if waitlist.paused() then return { 'paused' } end
     if time + profile.hold_for > shard.ends then return { 'ended' } end
   end
   refusal = verdict_without(none, {}, profile, a, 6)

@@ -195,6 +195,8 @@ var (
 	Enter = operation(Operation{Name: "enter", Script: manage, Lease: true, Promise: true, Attempt: true, waitlist: true})
 	// Offer holds units for the person whose turn it is.
 	Offer = operation(Operation{Name: "offer", Script: manage, Lease: true, Promise: true, waitlist: true, judges: true})
+	// Offers lets no more offers be made, or lets them go on.
+	Offers = operation(Operation{Name: "offers", Script: manage, Lease: true, waitlist: true})
 	// Accept reserves in the place of an offer.
 	Accept = operation(Operation{Name: "accept", Script: manage, Lease: true, Promise: true, queue: true, waitlist: true, judges: true})
 	// Withdraw takes a person off the list.

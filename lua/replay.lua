@@ -14,7 +14,7 @@
 -- uses waitlist.lua: waitlist
 
 -- what a movement of each kind does, as journal/kinds.go has it: the state that a reservation enters, a
--- change of stock, or of a sale's status. opaque: more than the journal tells
+-- change of stock, of a sale's status, or whether offers are made. opaque: more than the journal tells
 local effects = {
   held = { reservation = true, enters = 'held' },
   in_doubt = { reservation = true, enters = 'in_doubt' },
@@ -35,6 +35,8 @@ local effects = {
   rebuilt = { opaque = true },
   entered = { entry = true },
   left = { entry = true },
+  offers_paused = { offers = true },
+  offers_resumed = { offers = true },
   missing = {},
 }
 
@@ -113,7 +115,7 @@ end
 local function entry_again(m, at)
   local number, line = tonumber(m.id), pairs_of(m.lines)[1]
   if m.kind == 'left' then
-    waitlist.take(number)
+    waitlist.take(number, m.cause)
     return true
   end
   if waitlist.entry(number) then return false end
@@ -223,6 +225,7 @@ local function again(m, before, at)
   if effect.stock then return adjust_again(m, before) end
   if effect.status then status_again(m) end
   if effect.entry then return entry_again(m, at) end
+  if effect.offers then waitlist.pause(m.kind == 'offers_paused') end
   if not effect.reservation then return true end
   if not follow(m, at) then return false end
   if effect.returned then

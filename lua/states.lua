@@ -135,7 +135,7 @@ local function change_state(id, r, state, cause)
   end
   note_end(id, r, was, state, cause)
   if was == 'held' and shard.queue then leave_queue(id) end
-  if r[MODE] == 'offer' and was == 'held' and waitlist then waitlist.ended(id) end
+  if r[MODE] == 'offer' and was == 'held' and waitlist then waitlist.ended(id, cause) end
   unindex(id, r[STATE])
   count_unpaid(r, state)
   r[STATE], r[CHANGED], r[CAUSE] = state, shard.now, plain(cause)

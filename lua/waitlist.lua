@@ -9,12 +9,14 @@
 -- KEYS[18] has entries and the people's identities in blocks, because a field costs more than what is in it:
 --   last      number of the newest entry
 --   live      how many entries there are
+--   paused    ms by the shard's clock, since when an operator lets no offer be made; absent: offers are made
+--   n|offers  how many offers were made; n|why, how many entries have ended: accepted, lapsed, left, closed or other
 --   c|cell    "waiting offered", entries of the cell
 --   e|block   entries of 32 numbers, for each "\nnumber state cell quantity since buyer identity …": state, w waits
 --             or o has an offer; since, ms by the shard's clock; identity, kind=hash
 --   i|bucket  "\nhash number" for each identity of each entry: the first letters of the hash
 --
--- uses changes.lua: BUYER, LINES, STATE, changed, pairs_of
+-- uses changes.lua: BUYER, CAUSE, LINES, STATE, changed, pairs_of
 -- uses shard.lua: SCHEMA_OF_WAITLISTS, WAITLIST_KEY, call, int, match, shard
 
 -- fields of the index
@@ -134,10 +136,16 @@ local function open_waitlist()
     count(e.cell, e.state == 'w' and 1 or 0, e.state == 'o' and 1 or 0)
   end
 
-  -- take deletes an entry
-  local function take(number)
+  -- why entries end, where that is counted by itself
+  local reasons = { accepted = true, lapsed = true, left = true, closed = true }
+
+  local function add(field) write(field, int(number_in(field) + 1)) end
+
+  -- take deletes an entry, and counts why
+  local function take(number, why)
     local e = entry_of(number)
     if not e then return end
+    add('n|' .. (reasons[why] and why or 'other'))
     replace(number, '')
     for _, hash in ipairs(hashes(e.buyer, e.identities)) do
       if number_under(hash) == number then
@@ -156,6 +164,15 @@ local function open_waitlist()
     e.state, e.quantity = 'o', quantity
     replace(number, line_of(e))
     count(e.cell, -1, 1)
+    add('n|offers')
+  end
+
+  local function paused() return number_in('paused') > 0 end
+
+  -- pause lets no offer be made from now on, or lets them go on
+  local function pause(stops)
+    keep()
+    write('paused', stops and int(shard.now) or '')
   end
 
   -- id_of is the id of the hold that is the offer to an entry
@@ -167,17 +184,17 @@ local function open_waitlist()
   end
 
   -- ended ends the entry whose offer has ended
-  local function ended(id)
+  local function ended(id, why)
     local number = number_of(id)
     local e = number and entry_of(number)
-    if e and id_of(e) == id then take(number) end
+    if e and id_of(e) == id then take(number, why) end
   end
 
   -- follow brings the list to what has become of an offer, where the entry may have been lost
   local function follow(id, r)
     local number, line = number_of(id), pairs_of(r[LINES])[1]
     if not number or not line then return end
-    if r[STATE] ~= 'held' then return ended(id) end
+    if r[STATE] ~= 'held' then return ended(id, r[CAUSE]) end
     local e = entry_of(number)
     if e then
       if id_of(e) == id then offer(number, line[2]) end
@@ -188,7 +205,7 @@ local function open_waitlist()
 
   return {
     entry = entry_of, numbers = numbers_of, number_under = number_under, counts = counts, put = put, take = take, offer = offer, number_in = number_in,
-    id_of = id_of, ended = ended, follow = follow, keep = keep,
+    id_of = id_of, ended = ended, follow = follow, keep = keep, paused = paused, pause = pause,
     fields = function()
       local all = {}
       for field in pairs(written) do all[field] = known[field] end

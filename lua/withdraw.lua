@@ -25,7 +25,7 @@ function operations.withdraw(a)
       return { 'ok' }
     end
   end
-  waitlist.take(number)
+  waitlist.take(number, a[3])
   write_journal('left', int(number), '', e.cell .. ' ' .. int(e.quantity), e.buyer, a[3], '')
   return { 'ok' }
 end

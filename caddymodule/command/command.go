@@ -53,6 +53,7 @@ holds: some of them were refused, and it says how many); 2 the command line is w
 				saleCommand(),
 				stockCommand(),
 				queueCommand(),
+				waitlistCommand(),
 				holdsCommand(),
 				reservationCommand(),
 				personCommand(),

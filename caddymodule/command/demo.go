@@ -18,13 +18,16 @@ import (
 
 func demoCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "demo [--once] [--buyers <n>] [--stock <n>] [--listen <address>] [--redis <address> | embedded]",
+		Use:   "demo [--once] [--waitlist] [--buyers <n>] [--stock <n>] [--listen <address>] [--redis <address> | embedded]",
 		Short: "Runs a sale with a shop and a crowd of buyers in this process",
 		Long: `
 Runs a whole sale in this process: a shop, the gate in front of it, and a crowd
 of buyers that all want the same item at once, by real HTTP. Then it compares
 the orders of the shop, the stock of the sale and the answers to the buyers,
 and prints the tally.
+
+With --waitlist the sale has a waiting list, and one payment in three fails: buyers
+who find all units held wait, and get what comes back in their order.
 
 Without --once the site stays up, with another item to buy, until Ctrl-C.
 
@@ -39,6 +42,7 @@ Exit status: 0 every promise held; 1 one was broken, or the demo could not run;
 	}
 	flags := cmd.Flags()
 	flags.Bool("once", false, "End after the sale; listens on a free port unless --listen is given")
+	flags.Bool("waitlist", false, "Let buyers wait for units that others hold; some payments fail")
 	flags.Int("buyers", 2000, "How many buyers come")
 	flags.Int64("stock", 100, "How many units there are")
 	flags.String("listen", "127.0.0.1:8080", "Address of the site")
@@ -67,7 +71,7 @@ func runDemo(c *call) error {
 
 func readDemoFlags(c *call) (demo.Options, error) {
 	flags := c.cmd.Flags()
-	o := demo.Options{Once: c.flag("once"), Listen: c.text("listen"), Redis: c.text("redis"), JSON: c.flag("json")}
+	o := demo.Options{Once: c.flag("once"), Listen: c.text("listen"), Redis: c.text("redis"), JSON: c.flag("json"), Waitlist: c.flag("waitlist")}
 	o.Buyers, _ = flags.GetInt("buyers")
 	o.Stock, _ = flags.GetInt64("stock")
 	if o.Once && !flags.Changed("listen") {

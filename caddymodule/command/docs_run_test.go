@@ -35,6 +35,7 @@ const (
 	compose    = "needs a container engine, and images of others: run by scripts/compose-test where there is one, and as plain processes where not"
 	long       = "takes minutes to hours: CI runs the short form of it"
 	benchmark  = "needs a machine that does nothing else, for an hour"
+	listPage   = "run by TestBrowserWaits in e2e/browser_waitlist_test.go"
 	channels   = "run by TestRegionsOfChannels in e2e/channels_test.go"
 	learns     = "run by TestLearnedShopsSellOut in caddymodule/operate/selfcheck/learn_test.go"
 	shops      = "run by TestVendure and TestMedusa in internal/test/shoptest/sale_test.go, which `make shops` runs"
@@ -90,7 +91,12 @@ var elsewhere = map[string]map[string]string{
 		"caddy stockgate stock add double11 20002001 --region market --id market-to-site-1 -- -5": channels,
 		"caddy stockgate stock add double11 20002001 --region site --id site-from-market-1 5":     channels,
 	},
-	"docs/shops.md": {"caddy stockgate reconcile flash --shop orders.csv": shops},
+	"docs/shops.md":    {"caddy stockgate reconcile flash --shop orders.csv": shops},
+	"docs/waitlist.md": {"caddy stockgate demo --waitlist": "run by TestDemoWithAWaitingList in caddymodule/operate/demo/demo_test.go"},
+	"examples/waitlist/README.md": {
+		"caddy run --config examples/waitlist/Caddyfile --adapter caddyfile": listPage, "caddy stockgate sale apply examples/waitlist/sale.yaml": listPage,
+		"caddy stockgate sale open first": listPage,
+	},
 	"examples/k6/README.md": {
 		"caddy stockgate rehearse --judge-only": "the name of an option: docs/rehearse.md has the whole command",
 		"URL=https://shop.test/api/order SKU=20002001 SALE=double11 ORDERS=http://10.0.0.7:9000/orders ./rehearse.sh --require 'sold>=100'": "needs k6, which is not in Debian: the page says so",

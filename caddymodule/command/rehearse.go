@@ -45,6 +45,9 @@ Buyers arrive by --arrive: at once (spike), at a rate that grows (ramp), indepen
 whether or not earlier ones are answered, and its latency counts from then. If this
 machine cannot keep the schedule it says by how much.
 
+With --waitlist buyers who hear all_held or not_your_turn enter the waiting list there,
+ask as often as it says, and order when they have an offer.
+
 --require bounds p50, p90, p99, max and late, such as p99<300ms; errors<1%; sold, held and
 in_doubt, such as sold>=100. With --judge-only nothing is sent: what another load test
 has done is judged, with --answers what its buyers were told. See docs/rehearse.md.
@@ -68,6 +71,9 @@ answered; 2 the command line or a file is wrong; 3 Caddy does not answer.`,
 	flags.String("leave", "0%", "Share of buyers that close the connection before the answer")
 	flags.Uint64("seed", 1, "Repeats the choices of poisson and of the shares")
 	flags.Int("retry", 0, "How often a buyer tries again, after Retry-After, whose refusal may pass")
+	flags.String("waitlist", "", "Path of the waiting list, such as /waitlist: buyers who find all units held enter it by the request of their order")
+	flags.String("enter", "100%", "Share of those buyers that enter")
+	flags.Duration("patience", stampede.DefaultPatience, "How long a buyer waits on the list")
 	flags.Duration("timeout", stampede.DefaultTimeout, "How long a buyer waits for an answer")
 	flags.Bool("insecure", false, "Accept any certificate")
 	flags.String("orders", "", "File or URL with the shop's orders, JSON or CSV")
@@ -128,12 +134,12 @@ func (c *call) reportRehearsal(sale, file string) error {
 }
 
 // crowdFlags say what a crowd sends, and how. With --judge-only there is none.
-var crowdFlags = []string{"host", "data", "arrive", "buyers", "over", "double", "bots", "leave", "seed", "retry", "timeout", "insecure"}
+var crowdFlags = []string{"host", "data", "arrive", "buyers", "over", "double", "bots", "leave", "seed", "retry", "waitlist", "enter", "patience", "timeout", "insecure"}
 
 func readRehearsal(c *call) (rehearse.Options, error) {
 	flags := c.cmd.Flags()
 	o := rehearse.Options{
-		Sale: c.text("sale"), Files: c.args, Data: c.text("data"), Arrive: c.text("arrive"), Insecure: c.flag("insecure"),
+		Sale: c.text("sale"), Files: c.args, Data: c.text("data"), Waitlist: c.text("waitlist"), Arrive: c.text("arrive"), Insecure: c.flag("insecure"),
 		Orders: c.text("orders"), JudgeOnly: c.flag("judge-only"), Answers: c.text("answers"),
 		Fetch: c.fetchOr404, Progress: c.cmd.ErrOrStderr(), Rewrite: terminal.Is(c.cmd.ErrOrStderr()),
 	}
@@ -147,12 +153,12 @@ func readRehearsal(c *call) (rehearse.Options, error) {
 	o.Buyers, _ = flags.GetInt("buyers")
 	o.Retry, _ = flags.GetInt("retry")
 	o.Seed, _ = flags.GetUint64("seed")
-	for flag, into := range map[string]*time.Duration{"over": &o.Over, "timeout": &o.Timeout, "settle": &o.Settle} {
+	for flag, into := range map[string]*time.Duration{"over": &o.Over, "patience": &o.Patience, "timeout": &o.Timeout, "settle": &o.Settle} {
 		if *into, _ = flags.GetDuration(flag); *into < 0 || *into == 0 && flags.Changed(flag) {
 			return o, fmt.Errorf("--%s must be more than 0", flag)
 		}
 	}
-	for flag, into := range map[string]*float64{"double": &o.Shares.Double, "bots": &o.Shares.Bots, "leave": &o.Shares.Leave} {
+	for flag, into := range map[string]*float64{"double": &o.Shares.Double, "bots": &o.Shares.Bots, "leave": &o.Shares.Leave, "enter": &o.Enter} {
 		var err error
 		if *into, err = readShare(c.text(flag)); err != nil {
 			return o, fmt.Errorf("--%s %w", flag, err)
@@ -163,6 +169,10 @@ func readRehearsal(c *call) (rehearse.Options, error) {
 		return o, errors.New("--double, --bots and --leave are more than 100 % together")
 	case flags.Changed("buyers") && o.Buyers < 1:
 		return o, fmt.Errorf("--buyers %d: give 1 to %d", o.Buyers, rehearse.MaxBuyers)
+	case o.Waitlist == "" && (flags.Changed("enter") || flags.Changed("patience")):
+		return o, errors.New("--enter and --patience are about the waiting list: say where it is with --waitlist")
+	case o.Waitlist != "" && (!strings.HasPrefix(o.Waitlist, "/") || o.Enter == 0):
+		return o, errors.New("--waitlist is a path of the site, such as /waitlist, and --enter a share above 0")
 	case o.Retry < 0:
 		return o, errors.New("--retry must not be negative")
 	case c.text("report") == "-":

@@ -32,7 +32,8 @@ ended, and whether stock, journal and ledger agree.
 With --csv it also writes a file with all items: stock, available, held, in_doubt,
 sold, returned, first_sale and last_sale (orders, in UTC), and seconds_to_sell_out,
 from the first unit that a buyer took to the last one; empty: not sold out, or not
-known because movements are missing. A SKU that a spreadsheet could take for a
+known because movements are missing. Where people have waited, also entered, offers,
+offers_accepted, offers_lapsed and left. A SKU that a spreadsheet could take for a
 formula has an apostrophe before it.
 
 The movements are those of the journal and, where one is kept, of the ledger.

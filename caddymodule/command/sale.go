@@ -190,9 +190,7 @@ func showSale(c *call) error {
 		c.printf("%s", c.paint(terminal.Bad, fmt.Sprintf("%d orders without stock: see 'caddy stockgate holds %s --state unbacked'\n", b.Unbacked, b.ID)))
 	}
 	c.printQueue(b.Queue)
-	if w := b.Waitlist; w != nil {
-		c.printf("waiting list: %d of at most %d people, %d of them with an offer of %s\n", w.People, w.Most, w.Offered, w.Offer)
-	}
+	c.printWaitlist(b.Waitlist)
 	c.showMirror(b.Mirror)
 	if m := b.MovedIn; m != nil && !m.Done {
 		c.printf("%s", c.paint(terminal.Warn, fmt.Sprintf("not all of %d purchases of before are here, and the sale does not open: apply its file again\n", m.Purchases)))

@@ -211,3 +211,18 @@ func (e *Edge) OnList(l *Listing) (people, offered int, ok bool) {
 	people, offered = f.waits.Size()
 	return people, offered, true
 }
+
+// ReadList reads from Redis what was counted of the list of a sale, over its life and all edges.
+func (e *Edge) ReadList(ctx context.Context, saleID string) (waitlist.ListCounts, error) {
+	return waitlist.ReadCounts(ctx, e.shard.Data(saleID))
+}
+
+// CountOffers reads from Redis how many offers of a sale are open, where this edge does not follow its list.
+func (e *Edge) CountOffers(ctx context.Context, saleID string) (int, error) {
+	return waitlist.OpenOffers(ctx, e.shard.Data(saleID))
+}
+
+// PauseOffers lets no more offers be made in a sale, at any edge, or lets them go on. It reports whether that changes anything.
+func (e *Edge) PauseOffers(ctx context.Context, saleID string, stop bool, by string) (changed bool, err error) {
+	return waitlist.PauseOffers(ctx, e.Store, saleID, stop, by)
+}

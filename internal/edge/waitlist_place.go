@@ -63,6 +63,9 @@ func (r *journalReader) applyToList(j *journalOf, m *journal.Moved) {
 		if buyer := j.waits.Apply(w); buyer != "" {
 			r.edge.watches.WakePerson(j.id, buyer)
 		}
+		if w.Resumes {
+			r.edge.wakeOfferer()
+		}
 	}
 	file := j.listing.Sale
 	if file.Waitlist == nil {

@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -222,5 +223,68 @@ func TestAnEdgeThatHasNotReadOfAnEntry(t *testing.T) {
 			}
 		}
 		listed(false)
+	})
+}
+
+// While an operator has paused offers, none is made by any edge, and no other person gets the units. Open ones are accepted.
+func TestPausedOffers(t *testing.T) {
+	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
+		c := newCrowded(t, b, 2, 2)
+		stocktest.MustHold(t, c.edges[0], "r1", "Ann", 1)
+		stocktest.MustHold(t, c.edges[0], "r2", "Ann", 1)
+		for _, buyer := range []string{"Ben", "Cid"} {
+			if _, no := c.enter(0, buyer, 1); no != nil {
+				t.Fatal(no)
+			}
+		}
+		release := func(id string) {
+			if _, err := c.edges[0].Store.Release(stocktest.Soon(t), "s", id, reservation.SourceShop, "test"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		release("r1")
+		c.offered("Ben")
+		for i, want := range []bool{true, false} { // the second time nothing changes
+			if changed, err := c.edges[i].PauseOffers(stocktest.Soon(t), "s", true, "ann@unix"); err != nil || changed != want {
+				t.Fatalf("%t, %v", changed, err)
+			}
+		}
+		release("r2")
+		if _, no := c.order(1, "r3", "Dan", 1); no == nil || no.Reason != sale.NotYourTurn && no.Reason != sale.AllHeld {
+			t.Errorf("a stranger: %+v", no)
+		}
+		if h, no := c.order(1, "r4", "Ben", 1); no != nil || h.State != record.Held {
+			t.Errorf("Ben: %+v", no)
+		}
+		for i := range c.edges {
+			stocktest.Eventually(t, "an edge that follows", func() bool {
+				p, found := c.place(i, "Cid")
+				_, ended := c.place(i, "Ben")
+				return found && p.Place == 1 && ended
+			})
+		}
+		if changed, err := c.edges[1].PauseOffers(stocktest.Soon(t), "s", false, "bob@unix"); err != nil || !changed {
+			t.Fatalf("%t, %v", changed, err)
+		}
+		c.offered("Cid")
+		movements, err := c.edges[0].Store.Journal().Movements(stocktest.Soon(t), "s", 0, 1000)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var told []string
+		for i := range movements {
+			if m := &movements[i]; m.OfOffer() && m.Kind == "held" {
+				told = append(told, "offer")
+			} else if m.Kind == "offers_paused" || m.Kind == "offers_resumed" {
+				told = append(told, m.Kind+" "+m.Cause)
+			}
+		}
+		if got := strings.Join(told, ", "); got != "offer, offers_paused ann@unix, offers_resumed bob@unix, offer" {
+			t.Errorf("the journal tells: %s", got)
+		}
+		counts, err := c.edges[1].ReadList(stocktest.Soon(t), "s")
+		if want := (waitlist.ListCounts{Entered: 2, People: 1, Offers: 2, Accepted: 1}); err != nil || counts != want {
+			t.Errorf("%+v, %v, want %+v", counts, err, want)
+		}
 	})
 }

@@ -86,6 +86,8 @@ type Crowd struct {
 	ComeBack int
 	// Retry says what a refused buyer does.
 	Retry Retry
+	// Waitlist lets refused buyers wait. Default: none.
+	Waitlist *Waitlist
 	// Misbehave goes to a shop that allows it, as X-Misbehave. Default: none.
 	Misbehave string
 	// Header is sent with every order.
@@ -164,6 +166,16 @@ func (c Crowd) withDefaults() (Crowd, *url.URL, error) {
 	}
 	if err := c.Shares.check(); err != nil {
 		return c, nil, err
+	}
+	if c.Waitlist != nil {
+		if err := c.Waitlist.check(); err != nil {
+			return c, nil, err
+		}
+		filled := *c.Waitlist
+		if filled.Patience == 0 {
+			filled.Patience = DefaultPatience
+		}
+		c.Waitlist = &filled
 	}
 	for i := range c.Baskets {
 		if c.Template != nil {

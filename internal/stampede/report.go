@@ -1,6 +1,7 @@
 package stampede
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -39,6 +40,9 @@ func (r Report) WriteTo(w io.Writer) (int64, error) {
 	}
 	if t != nil {
 		r.answers(row, t)
+	}
+	if t != nil && t.Waited != nil {
+		t.Waited.rows(row)
 	}
 	if r.Verdict != nil {
 		r.stock(row)
@@ -103,6 +107,19 @@ func (r Report) stock(row func(label, number, note string)) {
 	}
 	row("books", word, fmt.Sprintf("stock %s = %s available + %s held + %s in doubt + %s confirmed",
 		Count(stock), Count(available), Count(held), Count(inDoubt), Count(confirmed)))
+}
+
+// rows adds what became of persons who waited.
+func (w *Waited) rows(row func(label, number, note string)) {
+	row("on the waiting list", Count(w.Entered), "")
+	row("  had an offer", Count(w.Offered), fmt.Sprintf("%s of them ordered", Count(w.Ordered)))
+	for _, why := range slices.Sorted(maps.Keys(w.Ended)) {
+		row("  "+cmp.Or(map[string]string{WaitedInVain: "waited in vain", "left": "declined"}[why], why, "not known"), Count(w.Ended[why]), "")
+	}
+	for _, why := range slices.Sorted(maps.Keys(w.Refused)) {
+		kind, _ := sale.KindOf(sale.Reason(why))
+		row("  not on it: "+why, Count(w.Refused[why]), kind.Title)
+	}
 }
 
 // statuses lists how answers ended that neither accepted nor refused.

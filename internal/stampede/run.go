@@ -29,6 +29,10 @@ type run struct {
 	started   time.Time
 	next      atomic.Int64 // the next order
 	bought    atomic.Int64 // orders that succeeded, for ComeBack
+
+	waiters sync.WaitGroup // persons on the waiting list
+	asking  chan struct{}  // one for each connection on which they ask
+	offers  atomic.Int64   // that they had, for Decline
 }
 
 // Run sends the crowd and waits until every buyer has an answer. When ctx ends, no further
@@ -70,14 +74,17 @@ func (c Crowd) Run(ctx context.Context) (*Tally, error) {
 	end := r.report()
 	if c.open() {
 		r.slots = make(chan struct{}, c.Concurrency)
+		r.asking = r.slots
 		r.dispatch(ctx)
 	} else {
+		r.asking = make(chan struct{}, max(1, c.Concurrency/4))
 		var workers sync.WaitGroup
 		for range c.Concurrency {
 			workers.Go(func() { r.work(ctx) })
 		}
 		workers.Wait()
 	}
+	r.waiters.Wait()
 	end()
 	return r.book.tally(time.Since(r.started)), nil
 }
@@ -164,6 +171,9 @@ func (r *run) purchase(ctx context.Context, n int, begun time.Time) {
 		switch {
 		case a.Accepted && r.ComeBack > 0 && r.bought.Add(1)%int64(r.ComeBack) == 0:
 			r.attempt(ctx, buyer, basket, time.Now(), waiting)
+			return
+		case r.enters(n, a.refusal):
+			r.waiters.Go(func() { r.wait(ctx, buyer, basket) })
 			return
 		case a.refusal == "" || retries == r.Retry.Times || !mayPass(a.refusal):
 			return

@@ -32,6 +32,9 @@ type Tally struct {
 	// Redirects counts answers by the scheme and host to which they redirect.
 	Redirects map[string]int `json:"redirects,omitempty"`
 
+	// Waited is what became of those who entered the waiting list; nil: none could.
+	Waited *Waited `json:"waited,omitempty"`
+
 	// Answers are all but the gate's refusals.
 	Answers []Answer `json:"-"`
 	// TurnedAway are the buyers whose orders the gate has all refused: they must have
@@ -94,12 +97,16 @@ type notebook struct {
 }
 
 func newNotebook(c *Crowd) *notebook {
-	return &notebook{
+	b := &notebook{
 		crowd:   c,
 		t:       Tally{Refused: map[string]int{}, Statuses: map[int]int{}, Failed: map[string]int{}},
 		told:    make([]uint8, c.Buyers),
 		soldOut: make([]bool, len(c.Baskets)),
 	}
+	if c.Waitlist != nil {
+		b.t.Waited = &Waited{Refused: map[string]int{}, Ended: map[string]int{}}
+	}
+	return b
 }
 
 // begin notes that an order is on its way; note ends it.

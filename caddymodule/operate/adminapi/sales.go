@@ -38,7 +38,7 @@ type SaleShown struct {
 	MovedIn *SaleMovedIn `json:"moved_in,omitempty"`
 	// Queue is the line of its orders that wait for the shop; nil: it has none.
 	Queue *QueueState `json:"queue,omitempty"`
-	// Waitlist is its waiting list; nil: it has none, or this edge does not follow it now.
+	// Waitlist is its waiting list; nil: it has none.
 	Waitlist *WaitlistState `json:"waitlist,omitempty"`
 	// Bypasses has a sentence for each bypass of a gate that sells it.
 	Bypasses []string `json:"bypasses,omitempty"`

@@ -24,6 +24,7 @@ var actPaths = []struct {
 	{regexp.MustCompile(`^sales/[^/]+/open$`), "open"},
 	{regexp.MustCompile(`^sales/[^/]+/pause$`), "pause"},
 	{regexp.MustCompile(`^sales/[^/]+/close$`), "close"},
+	{regexp.MustCompile(`^sales/[^/]+/waitlist/(pause|resume)$`), "offers"},
 	{regexp.MustCompile(`^sales/[^/]+/items/[^/]+/stock$`), "stock"},
 	{regexp.MustCompile(`^sales/[^/]+/holds/(confirm|release|names)$`), "resolve"},
 	{regexp.MustCompile(`^reservations/[^/]+/(confirm|release)$`), "resolve"},

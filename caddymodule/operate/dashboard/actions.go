@@ -33,7 +33,7 @@ type actions struct{ list []action }
 func (a *actions) add(m *journal.Movement) {
 	did := action{At: m.Time.UnixMilli(), Kind: m.Kind, Who: m.Cause, Times: 1}
 	switch m.Kind {
-	case "open", "paused", "closed", "applied", "rebuilt", "repaired":
+	case "open", "paused", "closed", "applied", "rebuilt", "repaired", "offers_paused", "offers_resumed":
 	case "adjusted":
 		did.ID = m.ID
 		for _, l := range m.Lines {

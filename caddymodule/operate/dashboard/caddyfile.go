@@ -19,7 +19,7 @@ func ReadDirective(h httpcaddyfile.Helper) (caddyhttp.MiddlewareHandler, error) 
 // UnmarshalCaddyfile reads a dashboard. Syntax:
 //
 //	stockgate_dashboard [<matcher>] {
-//		acts [open] [pause] [close] [stock] [resolve] [{
+//		acts [open] [pause] [close] [offers] [stock] [resolve] [{
 //			users     <name...>
 //			claim     <placeholder> <value...>
 //			claim_has <placeholder> <value...>
@@ -38,7 +38,7 @@ func (s *Dashboard) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return d.Errf("stockgate_dashboard takes no arguments besides a matcher, found %q", d.Val())
 	}
 	return directive.ReadBlock(d, map[string]directive.Option{
-		"acts":        {Usage: "acts [open] [pause] [close] [stock] [resolve] [{ … }]", Read: s.readActs, List: true},
+		"acts":        {Usage: "acts [open] [pause] [close] [offers] [stock] [resolve] [{ … }]", Read: s.readActs, List: true},
 		"look":        {Usage: "look { … }", Read: s.readLook},
 		"origins":     {Usage: "origins <origin...>", Read: directive.Texts(&s.Origins)},
 		"unprotected": {Usage: "unprotected", Read: directive.Flag(&s.Unprotected)},

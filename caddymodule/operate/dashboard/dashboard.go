@@ -62,7 +62,7 @@ type Dashboard struct {
 }
 
 // acts are what users may do, and the requests of the admin API that do it.
-var acts = []string{"open", "pause", "close", "stock", "resolve"}
+var acts = []string{"open", "pause", "close", "offers", "stock", "resolve"}
 
 // CaddyModule returns the Caddy module information.
 func (*Dashboard) CaddyModule() caddy.ModuleInfo {

@@ -77,6 +77,8 @@ type saleFrame struct {
 	Lead       float64    `json:"lead,omitempty"` // seconds
 	Line       *lineFrame `json:"line,omitempty"` // nil: the sale has no queue
 	Acts       []actFrame `json:"acts,omitempty"` // scheduled, and done lately
+	// Waitlist is the waiting list; nil: the sale has none, or this edge does not follow it now.
+	Waitlist *waitlistFrame `json:"waitlist,omitempty"`
 	// Regions are the regions of a sale that has several.
 	Regions  []regionRow `json:"regions,omitempty"`
 	Failures []failure   `json:"failures"` // the newest last
@@ -213,7 +215,7 @@ func (s *saleReader) frame(l *edge.Listing) *saleFrame {
 	f.Pace = s.pace()
 	f.SellsOutIn = s.lasts(f.State, f.Pace)
 	f.SoldOutAt = s.soldOutAt()
-	f.Lead, f.Acts = s.head.Lead.Seconds(), s.acts
+	f.Lead, f.Acts, f.Waitlist = s.head.Lead.Seconds(), s.acts, s.waits
 	if q := s.line; q != nil {
 		f.Line = &lineFrame{q.Waiting, q.AtShop, q.Oldest.Milliseconds(), q.Pace, q.Paused || q.HeldUp > 0, q.Skipped}
 	}

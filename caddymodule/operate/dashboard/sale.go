@@ -83,6 +83,7 @@ type saleReader struct {
 	over     *reservation.Overview
 	line     *queue.State // nil: the sale has no queue
 	acts     []actFrame
+	waits    *waitlistFrame // nil: the sale has no waiting list, or this edge does not follow it
 	history  points
 	log      actions
 	recent   map[string]*item // those that moved lately
@@ -102,6 +103,7 @@ func (s *saleReader) look(ctx context.Context, d *edgeruntime.Runtime, l *edge.L
 	err := s.follow(ctx, d, l)
 	var line *queue.State
 	var acts []actFrame
+	var waits *waitlistFrame
 	if err == nil {
 		line, err = queue.Look(ctx, d.Store, s.id)
 	}
@@ -109,12 +111,15 @@ func (s *saleReader) look(ctx context.Context, d *edgeruntime.Runtime, l *edge.L
 		acts, err = scheduled(ctx, d, l)
 	}
 	if err == nil {
+		waits, err = onList(ctx, d, l)
+	}
+	if err == nil {
 		_ = s.sumUp(ctx, d) // the page says how old they are
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.tried = time.Now(); err == nil {
-		s.read, s.line, s.acts = started, line, acts
+		s.read, s.line, s.acts, s.waits = started, line, acts, waits
 	}
 }
 

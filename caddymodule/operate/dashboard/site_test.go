@@ -106,7 +106,8 @@ type news struct {
 			Units         int64
 			Times         int
 		}
-		Acts []struct {
+		Waitlist *listNews
+		Acts     []struct {
 			Number          int64
 			What, Who, Done string
 		}

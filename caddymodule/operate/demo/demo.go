@@ -8,6 +8,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
@@ -28,6 +30,8 @@ type Options struct {
 	Listen string // host:port of the site
 	Redis  string // host:port or URL of the Redis that keeps the stock; empty: the embedded server
 	JSON   bool   // the report as JSON
+	// Waitlist lets refused buyers wait: some payments fail, and what comes back is offered to the next.
+	Waitlist bool
 }
 
 // OptionError is a mistake in the options.
@@ -64,6 +68,7 @@ type demo struct {
 	page   string // the URL of the dashboard; empty: there is none
 	shop   *shop.Shop
 	edge   *edge.Edge
+	sold   atomic.Int64                  // units, with a waiting list
 	ends   []func(context.Context) error // what close does, the last one first
 }
 
@@ -140,6 +145,11 @@ limits:
   - {per: buyer, every: sale, max: 1, count: units}
 `
 
+// waitlistFile is what a sale has besides with --waitlist.
+const waitlistFile = `waitlist:
+  offer: 30s
+`
+
 // openSales loads and opens both sales, and waits until the gate knows them.
 func (d *demo) openSales(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, grace)
@@ -158,6 +168,9 @@ func (d *demo) openSales(ctx context.Context) error {
 		stock   int64
 	}{{crowdSale, crowdSKU, d.Stock}, {nextSale, nextSKU, MaxStock}} {
 		text := fmt.Sprintf(saleFile, s.id, time.Now().Add(-day).Format(time.RFC3339), time.Now().Add(day).Format(time.RFC3339), s.sku, s.stock)
+		if d.Waitlist && s.id == crowdSale {
+			text += waitlistFile
+		}
 		parsed, err := sale.Parse([]byte(text))
 		if err != nil {
 			return err
@@ -178,8 +191,18 @@ func (d *demo) rush(ctx context.Context) error {
 		fmt.Fprintf(d.out, "%s buyers want %s units at once. Gate, shop and crowd are in this process, the stock in %s.\n\n",
 			stampede.Count(d.Buyers), stampede.Count(d.Stock), d.where())
 	}
+	if d.Waitlist && !d.JSON {
+		fmt.Fprintf(d.out, "One payment in three fails. Buyers who find all units held enter the waiting list, and one in five declines the offer.\n\n")
+	}
 	progress := terminal.Show(d.progressTo(), func() string { return d.selling(ctx) })
+	watching, seen := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	if d.Waitlist {
+		watch.Go(func() { d.watchSold(watching) })
+	}
 	tally, err := d.crowd().Run(ctx)
+	seen()
+	watch.Wait()
 	progress.Done()
 	if err != nil {
 		return err
@@ -196,7 +219,7 @@ func (d *demo) rush(ctx context.Context) error {
 			return d.edge.Store.Reservation(ctx, id)
 		},
 
-		MaxPerBuyer: 1, MustSell: min(d.Stock, int64(d.Buyers)),
+		MaxPerBuyer: 1, MustSell: d.mustSell(tally),
 	}.Collect(ctx, tally)
 	if err != nil {
 		return err
@@ -239,7 +262,7 @@ func (d *demo) selling(ctx context.Context) string {
 // ends of each connection, and the connection to the shop. Some buyers click twice, some buy
 // again, and those who are told that units may come back retry.
 func (d *demo) crowd() stampede.Crowd {
-	return stampede.Crowd{
+	c := stampede.Crowd{
 		URL:         d.site + orderRoute,
 		Buyers:      d.Buyers,
 		Baskets:     []stampede.Basket{stampede.Buy(crowdSKU, 1)},
@@ -248,6 +271,41 @@ func (d *demo) crowd() stampede.Crowd {
 		ComeBack:    10,
 		Retry:       stampede.Retry{Times: 20},
 	}
+	if d.Waitlist {
+		c.Waitlist = &stampede.Waitlist{Path: listRoute, Decline: 5, Patience: 10 * time.Minute, Over: d.allSold}
+		c.Concurrency = max(1, c.Concurrency*4/5) // those who wait ask on connections of their own
+	}
+	return c
+}
+
+// allSold reports whether nothing can come back.
+func (d *demo) allSold() bool {
+	return d.sold.Load() >= d.Stock
+}
+
+// watchSold follows how many units are sold until the crowd is gone.
+func (d *demo) watchSold(ctx context.Context) {
+	tick := time.NewTicker(200 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		if stock, err := d.edge.Store.SaleStock(ctx, crowdSale); err == nil && len(stock.Items) > 0 {
+			d.sold.Store(stock.Items[0].Confirmed)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// mustSell is how many units must be sold at the end. With a waiting list some payments fail: what is left then was offered to
+// all, unless people waited in vain.
+func (d *demo) mustSell(t *stampede.Tally) int64 {
+	if t.Waited != nil && t.Waited.Ended[stampede.WaitedInVain] == 0 {
+		return 0
+	}
+	return min(d.Stock, int64(d.Buyers))
 }
 
 // otherFiles are the files that the demo needs beside the crowd's connections.

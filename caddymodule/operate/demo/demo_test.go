@@ -23,6 +23,7 @@ import (
 
 	_ "github.com/stockgate/stockgate/caddymodule/command"
 	"github.com/stockgate/stockgate/caddymodule/operate/demo"
+	"github.com/stockgate/stockgate/internal/stampede"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
@@ -104,6 +105,7 @@ type demoReport struct {
 	Tally struct {
 		Buyers, Accepted int
 		Refused          map[string]int
+		Waited           *stampede.Waited
 	}
 	Verdict struct {
 		Ordered, Stock, Oversold int64
@@ -147,6 +149,23 @@ func TestDemoOnRedis(t *testing.T) {
 	keys, err := client.Keys(t.Context(), "*").Result()
 	if err != nil || len(keys) != 1 || keys[0] != "stockgate:sales" {
 		t.Errorf("keys afterwards: %q, %v", keys, err)
+	}
+}
+
+// TestDemoWithAWaitingList lets buyers wait: what others do not pay goes round until all units are sold, in order.
+func TestDemoWithAWaitingList(t *testing.T) {
+	t.Parallel()
+	status, out, errs := runDemo(t, "--waitlist --once --json --buyers 200 --stock 20")
+	var r demoReport
+	if err := json.Unmarshal([]byte(out), &r); err != nil || status != 0 || errs != "" {
+		t.Fatalf("status %d, %v\n%s\n%s", status, err, out, errs)
+	}
+	if v := r.Verdict; v.Ordered != 20 || v.Orders != 20 || v.Oversold != 0 || len(v.Violations) != 0 {
+		t.Errorf("verdict: %+v", v)
+	}
+	w := r.Tally.Waited
+	if w == nil || w.Entered < 100 || w.Offered < 2 || w.Ordered < 1 || w.Offered < w.Ordered+w.Ended["left"] || len(w.Refused) > 1 {
+		t.Errorf("of those who waited: %+v", w)
 	}
 }
 

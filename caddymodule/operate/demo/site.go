@@ -25,6 +25,9 @@ import (
 // orderRoute is the order route of the demo's shop.
 const orderRoute = "/api/order"
 
+// listRoute is where buyers enter the waiting list.
+const listRoute = "/waitlist"
+
 // siteFile is the demo's Caddyfile, for Redis, port, host, order route and the
 // shop's address.
 const siteFile = `{
@@ -40,7 +43,7 @@ http://:%s {
 		path   %s
 	}
 	stockgate_guard
-	stockgate_status
+	stockgate_status%s
 	stockgate @order {
 		buyer {header.X-User-Id}  # a demo: buyers do not sign in
 		line  {json.sku} {json.quantity}
@@ -49,6 +52,14 @@ http://:%s {
 	reverse_proxy %s
 }
 `
+
+// listFile is the waiting list of the site.
+const listFile = `
+	@waitlist path /waitlist /waitlist/*
+	stockgate_waitlist @waitlist {
+		buyer {header.X-User-Id}
+		line  {json.sku} {json.quantity}
+	}`
 
 // pageFile is the site of the dashboard, which only this machine reaches.
 const pageFile = `
@@ -94,8 +105,12 @@ func (d *demo) openSite() (shown string, err error) {
 		}
 		d.page, pages = "http://127.0.0.1:"+pagePort+"/", fmt.Sprintf(pageFile, pagePort)
 	}
+	list := ""
+	if d.Waitlist {
+		list = listFile
+	}
 	write := func(address string) string {
-		return fmt.Sprintf(siteFile, fmt.Sprintf(redisBlock, address)+prefix, port, bind, orderRoute, behind) + pages
+		return fmt.Sprintf(siteFile, fmt.Sprintf(redisBlock, address)+prefix, port, bind, orderRoute, list, behind) + pages
 	}
 	return write(hidePassword(address)), d.startCaddy(write(address))
 }
@@ -111,7 +126,11 @@ func (d *demo) openShop() (address string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if d.shop, err = shop.New(shop.Options{Verifier: verifier}); err != nil {
+	pays := ""
+	if d.Waitlist {
+		pays = "delay=300ms,status=402:0.33" // a payment takes its time, and one in three fails
+	}
+	if d.shop, err = shop.New(shop.Options{Verifier: verifier, Misbehave: pays}); err != nil {
 		return "", err
 	}
 	d.atEnd(func(context.Context) error { return d.shop.Close() })
@@ -154,7 +173,7 @@ func (d *demo) startCaddy(text string) error {
 	config.StorageRaw = caddyconfig.JSONModuleObject(map[string]string{"root": dir}, "module", "file_system", nil)
 	config.Logging = &caddy.Logging{Logs: map[string]*caddy.CustomLog{
 		// the warnings that the endpoint is off, and that the buyers name themselves, are expected
-		"default": {BaseLog: caddy.BaseLog{Level: "WARN"}, Exclude: []string{"admin", "http.handlers.stockgate"}},
+		"default": {BaseLog: caddy.BaseLog{Level: "WARN"}, Exclude: []string{"admin", "http.handlers.stockgate", "http.handlers.stockgate_waitlist"}},
 	}}
 	if err := withoutTLS(&config); err != nil {
 		return err

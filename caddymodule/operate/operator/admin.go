@@ -52,6 +52,8 @@ const (
 // GET | `/stockgate/sales/{id}/queue` | its orders that wait for the shop: `{"id","waiting","at_shop","oldest_ms","bytes","pace","paused","later_ms","skipped"}`
 // POST | `/stockgate/sales/{id}/queue/pause`, `resume` | lets no order go to the shop, or lets them go on: the same
 // POST | `/stockgate/sales/{id}/queue/drain` | releases up to `?most=` orders that wait, the first ones first (5,000): the same with `released`
+// GET | `/stockgate/sales/{id}/waitlist` | its waiting list: `{"id","people","offered","most","offer","entered","offers","accepted","lapsed","left","closed","other","offers_paused_since"}`
+// POST | `/stockgate/sales/{id}/waitlist/pause`, `resume` | lets no more offers be made, or lets them go on: the same
 // POST | `/stockgate/sales/{id}/rebuild` | rebuilds a sale that Redis has lost, `?from=ledger`; `?dry_run=1`, `?open=1`, `?force=1`
 // GET | `/stockgate/sales/{id}/holds` | reservations that are `?state=held`, `in_doubt` (the default) or `unbacked`; `?cause=`, `?older=10m`, `?limit=`, `?after=`
 // POST | `/stockgate/sales/{id}/reconcile` | what differs between Redis, the journal, the ledger and, with `{"orders","as_of"}` or `{"probe"}`, the shop; `{"repair":true}` puts it right
@@ -126,6 +128,9 @@ func (AdminAPI) Routes() []caddy.AdminRoute {
 		{"POST /stockgate/sales/{id}/queue/pause", (*operator).pauseQueue},
 		{"POST /stockgate/sales/{id}/queue/resume", (*operator).resumeQueue},
 		{"POST /stockgate/sales/{id}/queue/drain", (*operator).drainQueue},
+		{"GET /stockgate/sales/{id}/waitlist", (*operator).showWaitlist},
+		{"POST /stockgate/sales/{id}/waitlist/pause", (*operator).pauseOffers},
+		{"POST /stockgate/sales/{id}/waitlist/resume", (*operator).resumeOffers},
 		{"POST /stockgate/sales/{id}/rebuild", (*operator).rebuildSale},
 		{"GET /stockgate/sales/{id}/holds", (*operator).listHolds},
 		{"GET /stockgate/holds", (*operator).listHolds},

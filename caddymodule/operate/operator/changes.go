@@ -22,6 +22,8 @@ var changes = []string{
 	"POST /stockgate/sales/{id}/open",
 	"POST /stockgate/sales/{id}/pause",
 	"POST /stockgate/sales/{id}/close",
+	"POST /stockgate/sales/{id}/waitlist/pause",
+	"POST /stockgate/sales/{id}/waitlist/resume",
 	"POST /stockgate/sales/{id}/items/{sku}/stock",
 	"POST /stockgate/sales/{id}/holds/confirm",
 	"POST /stockgate/sales/{id}/holds/release",

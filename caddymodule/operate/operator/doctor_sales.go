@@ -127,6 +127,7 @@ func (d *doctor) sale(id string) {
 		d.Add(adminapi.LevelOK, "sale", "%s is %s, and its stock balances", id, b.Status)
 	}
 	d.judgeQueue(id, head)
+	d.judgeWaitlist(id)
 	d.judgeJournal(b, head)
 	d.judgeMirror(b, head)
 }

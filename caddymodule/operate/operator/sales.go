@@ -79,22 +79,11 @@ func (o *operator) showSale(r *http.Request) (any, error) {
 	if shown.Queue, err = o.queueOf(id); err != nil {
 		return nil, o.noSale(id, err)
 	}
-	shown.Waitlist = o.waitlistOf(id)
+	if shown.Waitlist, err = o.waitlistOf(id); err != nil {
+		return nil, err
+	}
 	shown.Mirror, err = o.mirror(id)
 	return shown, err
-}
-
-// waitlistOf is the waiting list of a sale; nil: it has none, or this edge does not follow it now.
-func (o *operator) waitlistOf(id string) *adminapi.WaitlistState {
-	l, ok := o.runtime.Catalogue().Sale(id)
-	if !ok {
-		return nil
-	}
-	people, offered, ok := o.runtime.OnList(l)
-	if !ok {
-		return nil
-	}
-	return &adminapi.WaitlistState{People: people, Offered: offered, Most: l.Sale.Waitlist.Max, Offer: l.Sale.Waitlist.Offer.String()}
 }
 
 // mirror says how the shop's own Redis follows a sale; nil: no edge has mirrored it.

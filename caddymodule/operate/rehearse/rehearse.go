@@ -50,7 +50,12 @@ type Options struct {
 	Over   time.Duration
 	Shares stampede.Shares
 	// Retry is how often a buyer tries again whose refusal may pass.
-	Retry    int
+	Retry int
+	// Waitlist is the path of the waiting list, which refused buyers enter by the request of their order; empty: none does.
+	// Enter is the share of them, and Patience how long one waits.
+	Waitlist string
+	Enter    float64
+	Patience time.Duration
 	Timeout  time.Duration
 	Insecure bool
 	Seed     uint64
@@ -238,6 +243,9 @@ func (r *Rehearsal) crowd() stampede.Crowd {
 	c := stampede.Crowd{
 		Buyers: r.Buyers, Arrivals: r.arrivals, Shares: r.Shares, Template: r.templates,
 		Retry: stampede.Retry{Times: r.Retry}, Timeout: r.Timeout, Insecure: r.Insecure, Seed: r.Seed,
+	}
+	if r.Waitlist != "" {
+		c.Waitlist = &stampede.Waitlist{Path: r.Waitlist, Share: r.Enter, Patience: r.Patience}
 	}
 	if r.Options.Progress != nil {
 		c.Progress, c.Every = r.progress, 5*time.Second

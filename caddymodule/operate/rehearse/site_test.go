@@ -217,3 +217,27 @@ func TestRehearsalFollowsNoRedirect(t *testing.T) {
 		t.Errorf("%d requests went there", len(got))
 	}
 }
+
+// Buyers who find all units held enter the waiting list by the request of their order, and order what is offered.
+func TestRehearsalWaits(t *testing.T) {
+	r := rehearsal(t, "}\n@waitlist path /waitlist /waitlist/*\nstockgate_waitlist @waitlist {\nbuyer {header.X-User-Id}\nline {json.sku} {json.quantity}", false)
+	sitetest.Do[any](r.Site, "PUT", "/stockgate/sales/double11", sitetest.SaleFile+"waitlist: {offer: 30s}\n")
+	r.Refresh()
+	if err := r.shop.SetMisbehaviour("delay=500ms,status=402:0.5"); err != nil {
+		t.Fatal(err)
+	}
+	ran := r.rehearse(r.crowd("--orders", r.listed(), "--waitlist", "/waitlist", "--enter", "90%", "--patience", "8s", "--json")...)
+	if ran.Status != 0 {
+		t.Fatalf("%+v", ran)
+	}
+	got := result(t, ran)
+	w := got.Tally.Waited
+	if w == nil || w.Entered == 0 || got.Tally.Refused["all_held"]+got.Tally.Refused["not_your_turn"] < w.Entered || w.Ordered > w.Offered {
+		t.Errorf("%+v, %+v", w, got.Tally)
+	}
+	for _, args := range [][]string{{"--enter", "50%"}, {"--patience", "5s"}, {"--waitlist", "waitlist"}, {"--waitlist", "/waitlist", "--enter", "0%"}, {"--waitlist", "/waitlist", "--enter", "2"}} {
+		if ran := r.rehearse(r.crowd(args...)...); ran.Status != 2 {
+			t.Errorf("%q: %+v", args, ran)
+		}
+	}
+}

@@ -45,6 +45,7 @@ type settlement struct{ kind, cause string }
 // saleActs are the words for what changes a sale.
 var saleActs = map[string]string{
 	"open": "opened", "paused": "paused", "closed": "closed", "applied": "sale file applied: version ID", "rebuilt": "rebuilt from the ledger", "repaired": "ID repaired by reconcile",
+	"offers_paused": "offers to people who wait paused", "offers_resumed": "offers to people who wait resumed",
 }
 
 // act notes what a movement says of an operator.

@@ -49,7 +49,7 @@ type view struct {
 	Charts                          []Chart
 	Doubts                          []Doubt
 	Stocks, Ends, Times, Refusals   []Row
-	InShadow                        []Row
+	InShadow, Waiting               []Row
 	Top                             []SoldItem
 	Acts                            []Act
 	MoreActs                        int64
@@ -82,7 +82,7 @@ func (r *Report) view() *view {
 		v.Ends = append(v.Ends, Row{end.name, count(r.ended[end.kind])})
 	}
 	v.Ends = append(v.Ends, Row{"still open", count(int64(len(r.open)))})
-	v.Times, v.InShadow = r.times(), r.inShadow()
+	v.Times, v.InShadow, v.Waiting = r.times(), r.inShadow(), r.waits.rows()
 	for _, name := range slices.SortedFunc(maps.Keys(r.Attempts), func(a, b string) int {
 		if r.Attempts[a] != r.Attempts[b] {
 			return int(math.Copysign(1, r.Attempts[b]-r.Attempts[a]))

@@ -58,6 +58,7 @@ type Report struct {
 	items           []SoldItem
 	paces           map[string]*pace // by the names of items
 	onSale, onStock acts
+	waits           waiting
 	settledBy       map[settlement]*settlings
 	moreSettled     int64 // movements that settledBy lacks
 }
@@ -120,7 +121,9 @@ func (r *Report) Add(movements []journal.Movement) error {
 			r.paceOf(c.Name).add(m, &c)
 		}
 		r.movements++
-		r.follow(m)
+		if !r.waits.follow(m) {
+			r.follow(m)
+		}
 		r.act(m)
 		if len(change.Cells) > 0 {
 			r.curve.add(m.Time, &r.sums, r.sums.Held+r.sums.InDoubt+r.sums.Confirmed > taken)

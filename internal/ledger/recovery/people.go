@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/store/journal"
@@ -19,7 +20,7 @@ type people struct {
 	offers  map[string]*record.Record // that are held, by their ids
 	ended   map[string]bool           // offers that have ended
 	entries map[int64]*waitlist.Entry
-	last    int64
+	counts  waitlist.ListCounts // Entered is the number of the newest entry
 }
 
 func newPeople() *people {
@@ -28,26 +29,42 @@ func newPeople() *people {
 
 // offer takes a reservation into account that may be an offer.
 func (p *people) offer(r *ledger.Reservation) {
-	switch {
-	case r.Mode != record.ModeOffer:
-	case r.State == record.Held:
+	if r.Mode != record.ModeOffer {
+		return
+	}
+	p.counts.Offers++
+	if r.State == record.Held {
 		held := r.Record
 		p.offers[r.ID] = &held
-	default:
-		p.ended[r.ID] = true
+		return
 	}
+	p.ended[r.ID] = true
+	p.counts.End(r.Cause)
 }
 
-// moved takes a movement into account by which a person enters or leaves. Where a sale was loaded again without a
+// aboutPeople are the kinds of movements that moved takes.
+var aboutPeople = []string{"entered", "left", "offers_paused", "offers_resumed"}
+
+// moved takes a movement into account by which a person enters or leaves, or offers stop or go on. Where a sale was loaded again without a
 // rebuild, numbers begin again, and the last person with one has it.
 func (p *people) moved(_ int64, m *journal.Movement) error {
+	switch m.Kind {
+	case "offers_paused":
+		p.counts.PausedSince = m.Time
+		return nil
+	case "offers_resumed":
+		p.counts.PausedSince = time.Time{}
+		return nil
+	}
 	number, err := strconv.ParseInt(m.ID, 10, 64)
 	if err != nil || len(m.Lines) != 1 {
 		return nil // another client has written it
 	}
 	if delete(p.entries, number); m.Kind == "entered" {
 		p.entries[number] = waitlist.NewEntry(number, record.MsOf(m.Time), m.Lines[0].Cell, m.Lines[0].Units, m.Buyer, m.Cause)
-		p.last = max(p.last, number)
+		p.counts.Entered = max(p.counts.Entered, number)
+	} else {
+		p.counts.End(m.Cause)
 	}
 	return nil
 }
@@ -69,7 +86,7 @@ func (p *people) list() []*waitlist.Entry {
 		}
 		e := waitlist.NewEntry(number, since, r.Lines[0].Cell, r.Lines[0].Units, r.Buyer, "")
 		e.Offered = true
-		p.entries[number], p.last = e, max(p.last, number)
+		p.entries[number], p.counts.Entered = e, max(p.counts.Entered, number)
 	}
 	numbers := slices.Sorted(maps.Keys(p.entries))
 	all := make([]*waitlist.Entry, len(numbers))
@@ -89,16 +106,16 @@ func numbersOf(id string) (number, since int64, ok bool) {
 
 // fillPeople restores the waiting list.
 func (b *rebuilding) fillPeople(ctx context.Context, r *Restoration, p *people) error {
-	if err := b.ledger.MovementsOfKinds(ctx, b.id, []string{"entered", "left"}, p.moved); err != nil {
+	if err := b.ledger.MovementsOfKinds(ctx, b.id, aboutPeople, p.moved); err != nil {
 		return err
 	}
 	all := p.list()
 	b.out.Waiting = len(all)
-	if r == nil || p.last == 0 {
+	if r == nil || p.counts.Entered == 0 && p.counts.PausedSince.IsZero() {
 		return nil
 	}
 	r.waitlist = 1
-	return waitlist.Fields(all, p.last, func(field, value string) error {
+	return waitlist.Fields(all, &p.counts, func(field, value string) error {
 		r.add(shard.WaitlistKey, field, value)
 		return r.send(ctx, maxRestoreBatch)
 	})
@@ -111,7 +128,10 @@ const peopleAtOnce = 100
 func (c *merger) people(ctx context.Context) error {
 	redis := NewRestorer(c.store).shard
 	was, last, err := waitlist.ReadAll(ctx, redis.Previous(c.id))
-	if err != nil || last == 0 {
+	if err != nil {
+		return err
+	}
+	if err := c.offersPaused(ctx); err != nil || last == 0 {
 		return err
 	}
 	now, _, err := waitlist.ReadAll(ctx, redis.Data(c.id))
@@ -139,6 +159,21 @@ func (c *merger) people(ctx context.Context) error {
 		}
 	}
 	return c.inChunks(ctx, ops)
+}
+
+// offersPaused stops offers, or lets them go on, as it was in Redis: the ledger may not have the last word of operators.
+func (c *merger) offersPaused(ctx context.Context) error {
+	redis := NewRestorer(c.store).shard
+	was, err := waitlist.ReadCounts(ctx, redis.Previous(c.id))
+	if err != nil {
+		return err
+	}
+	now, err := waitlist.ReadCounts(ctx, redis.Data(c.id))
+	stop := !was.PausedSince.IsZero()
+	if err != nil || stop == !now.PausedSince.IsZero() || !stop && !c.sameLife {
+		return err
+	}
+	return c.inChunks(ctx, []shard.Operation{waitlist.Pauses(stop, asRedisHadIt)})
 }
 
 func (c *merger) inChunks(ctx context.Context, ops []shard.Operation) error {

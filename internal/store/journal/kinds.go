@@ -25,6 +25,8 @@ type Effect struct {
 	Sale bool
 	// Waitlist: a person enters the waiting list, or leaves it; the lines are what the person waits for.
 	Waitlist bool
+	// Offers: offers to people who wait stop, or go on.
+	Offers bool
 	// Opaque: the movement does not say what has changed, so that only the shard itself tells.
 	Opaque bool
 	// onSale is what it does to the units of its lines: 1 puts them back on sale (a negative number takes
@@ -56,6 +58,8 @@ var kinds = []struct {
 	{"rebuilt", Effect{Sale: true}},
 	{"entered", Effect{Waitlist: true}},
 	{"left", Effect{Waitlist: true}},
+	{"offers_paused", Effect{Offers: true}},
+	{"offers_resumed", Effect{Offers: true}},
 	{"missing", Effect{Opaque: true}},
 }
 

@@ -33,6 +33,8 @@ func TestKindsAreThoseOfTheScripts(t *testing.T) {
 			want = "status = true"
 		case e.Waitlist:
 			want = "entry = true"
+		case e.Offers:
+			want = "offers = true"
 		case e.Stock:
 			want = "stock = true"
 		case e.Reservation:

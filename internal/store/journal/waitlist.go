@@ -22,11 +22,28 @@ type WaitlistStep struct {
 	Until   time.Time
 	// Ends is why the entry has ended; empty: it has not.
 	Ends string
+	// Pauses: an operator lets no more offers be made. Resumes: they go on. Neither is of an entry.
+	Pauses, Resumes bool
+}
+
+// OfOffer reports whether a movement is of an offer to a person on the waiting list: a hold of which the shop knows nothing,
+// see lua/waitlist.lua.
+func (m *Movement) OfOffer() bool {
+	number, since, ok := strings.Cut(strings.TrimPrefix(m.ID, "w"), ".")
+	return ok && m.ID[0] == 'w' && isNumber(number) && isNumber(since)
+}
+
+func isNumber(text string) bool {
+	return text != "" && strings.Trim(text, "0123456789") == ""
 }
 
 // Waits returns what a movement does to the waiting list; false: nothing.
 func (m *Moved) Waits() (w WaitlistStep, ok bool) {
 	switch m.kind {
+	case "offers_paused":
+		return WaitlistStep{Pauses: true}, true
+	case "offers_resumed":
+		return WaitlistStep{Resumes: true}, true
 	case "entered":
 		w = WaitlistStep{Enters: true, Buyer: m.buyer, Identities: m.cause}
 	case "left":

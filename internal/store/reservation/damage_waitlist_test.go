@@ -50,6 +50,7 @@ func onTheList() (ofOrders, ofPeople map[string]reservation.Operation) {
 			"enter": version(entersAs("Bob", 1)), "leave": wire(model.Withdraw{Number: 2, Buyer: "Zoe"}), "decline": wire(model.Withdraw{Number: 1, Buyer: "Ann"}),
 			"order": version(orders("Ann", "a", 2)), "release the offer": wire(model.Release{ID: offerHeld, Word: "force"}),
 			"pause": wire(model.SetStatus{Status: "paused"}), "close": wire(model.SetStatus{Status: "closed"}),
+			"pause offers": wire(model.Offers{Pause: true}),
 		}
 }
 

@@ -12,13 +12,15 @@ var identities = []string{"", "", " phone=p1", " phone=p2", " phone=p1 ip=i1", "
 // waitlist draws what happens on the waiting list.
 func (d *driver) waitlist(rt *rapid.T) model.Operation {
 	people := d.model.Waitlist.People
-	switch what := rapid.SampledFrom([]string{"enter", "enter", "offer", "offer", "accept", "accept", "withdraw"}).Draw(rt, "on the list"); {
+	switch what := rapid.SampledFrom([]string{"enter", "enter", "offer", "offer", "accept", "accept", "withdraw", "offers"}).Draw(rt, "on the list"); {
 	case what == "enter" || len(people) == 0:
 		return model.Enter{
 			Cell: cell(rt), Units: int64(rapid.IntRange(1, 3).Draw(rt, "units")), Most: rapid.SampledFrom([]int64{100, 100, 100, 3}).Draw(rt, "most"),
 			Told: rapid.IntRange(0, 19).Draw(rt, "told") == 19, Buyer: rapid.SampledFrom([]string{"Ann", "Bob", "Cid", "Dan", "Eve"}).Draw(rt, "buyer"),
 			Identities: rapid.SampledFrom(identities).Draw(rt, "identities"),
 		}
+	case what == "offers":
+		return model.Offers{Pause: rapid.IntRange(0, 2).Draw(rt, "pause") == 2, Cause: "me"} // mostly they go on
 	case what == "withdraw":
 		p := rapid.SampledFrom(people).Draw(rt, "person")
 		o := model.Withdraw{Number: p.Number, Buyer: p.Buyer, Cause: "left"}

@@ -92,6 +92,8 @@ var entryRows = map[string]func(w *twin) model.Operation{
 	"leave after a fence":           func(*twin) model.Operation { return model.Withdraw{Buyer: "Ann", Cause: "left"} },
 	"taken off by an operator":      func(*twin) model.Operation { return model.Withdraw{Number: 1, Cause: "operator"} },
 	"expire":                        func(*twin) model.Operation { return model.Expire{Most: 100} },
+	"pause offers":                  func(*twin) model.Operation { return model.Offers{Pause: true, Cause: "me"} },
+	"resume offers":                 func(*twin) model.Operation { return model.Offers{Cause: "me"} },
 	"pause":                         func(*twin) model.Operation { return model.SetStatus{Status: "paused"} },
 	"close":                         func(*twin) model.Operation { return model.SetStatus{Status: "closed"} },
 	"confirm the offer by answer":   func(*twin) model.Operation { return model.Confirm{ID: offerHeld, Word: "answer"} },
@@ -121,6 +123,7 @@ var entryCircumstances = map[string]func(w *twin){
 		w.setTime(noon + hour)
 		w.do(model.SetStatus{Status: "open"})
 	},
+	"offers paused":  func(w *twin) { w.do(model.Offers{Pause: true}) },
 	"closed":         func(w *twin) { w.do(model.SetStatus{Status: "closed"}) },
 	"after the sale": func(w *twin) { w.setTime(saleEnds) },
 	"a unit is free": func(w *twin) { w.do(model.Adjust{ID: "j", Cell: "a", Delta: 1}) },

@@ -94,6 +94,12 @@ func wire(op model.Operation) reservation.Operation {
 	case model.Accept:
 		claim := wire(o.New)
 		return reservation.Operation{Name: "accept", Args: claim.Claim.AcceptArgs(o.Identities, claim.NotAfter, claim.Told)}
+	case model.Offers:
+		does := "resume"
+		if o.Pause {
+			does = "pause"
+		}
+		return reservation.Operation{Name: "offers", Args: []any{does, o.Cause}}
 	case model.Withdraw:
 		var number any = o.Number
 		if o.Number == 0 {

@@ -47,8 +47,8 @@ func Has(ctx context.Context, d shard.Data, hash string) (bool, error) {
 }
 
 // Fields calls yield for each field of the hash in which Redis keeps entries, which must be in the order of their
-// numbers. last is the number of the newest that there ever was.
-func Fields(entries []*Entry, last int64, yield func(field, value string) error) error {
+// numbers. counts has what was counted of the list; its Entered is the number of the newest entry that there ever was.
+func Fields(entries []*Entry, counts *ListCounts, yield func(field, value string) error) error {
 	fields, people := make(map[string][]byte), make(map[string]bool)
 	waiting, offered := make(map[string]int64), make(map[string]int64)
 	for _, e := range entries {
@@ -70,9 +70,10 @@ func Fields(entries []*Entry, last int64, yield func(field, value string) error)
 		}
 		fields["c|"+e.Cell] = fmt.Appendf(nil, "%d %d", waiting[e.Cell], offered[e.Cell])
 	}
-	for name, n := range map[string]int64{"last": last, "live": int64(len(entries))} {
+	for name, n := range map[string]int64{"last": counts.Entered, "live": int64(len(entries))} {
 		fields[name] = strconv.AppendInt(nil, n, 10)
 	}
+	counts.fields(func(name string, n int64) { fields[name] = strconv.AppendInt(nil, n, 10) })
 	for field, text := range fields {
 		if err := yield(field, string(text)); err != nil {
 			return err

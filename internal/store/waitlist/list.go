@@ -23,6 +23,7 @@ type List struct {
 	ended   map[string]string // by buyer, why some of the last entries have ended
 	order   []string          // of ended, the oldest first
 	left    left
+	paused  bool // an operator lets no offer be made
 }
 
 // line is who waits for one cell.
@@ -50,6 +51,11 @@ func Load(ctx context.Context, d shard.Data) (*List, error) {
 	if err != nil || n == 0 {
 		return l, err
 	}
+	v, err := d.Values(ctx, shard.WaitlistKey, pausedField)
+	if err != nil {
+		return l, err
+	}
+	l.paused = v.Has(0)
 	err = d.Each(ctx, shard.WaitlistKey, "e|*", 100, func(_, text string) error {
 		for _, e := range parseBlock(text) {
 			l.put(e)
@@ -97,6 +103,8 @@ func (l *List) Apply(w journal.WaitlistStep) (buyer string) {
 		buyer = e.Buyer
 	}
 	switch {
+	case w.Pauses, w.Resumes:
+		l.paused = w.Pauses
 	case w.Ends != "":
 		l.take(w.Number, w.Ends)
 	case w.Enters:
@@ -297,6 +305,13 @@ func (l *List) Cells() []string {
 	}
 	slices.SortFunc(cells, strings.Compare)
 	return cells
+}
+
+// OffersPaused reports whether an operator lets no offer be made.
+func (l *List) OffersPaused() bool {
+	l.mu.RLock()
+	defer l.mu.RUnlock()
+	return l.paused
 }
 
 // Entries returns all entries, in no order.

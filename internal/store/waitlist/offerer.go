@@ -90,7 +90,7 @@ func (k *Offerer) look(ctx context.Context, s Sale) error {
 		return k.disband(ctx, s)
 	}
 	cells := s.List.Cells()
-	if len(cells) == 0 || !k.hasLease(ctx, s.ID) {
+	if len(cells) == 0 || s.List.OffersPaused() || !k.hasLease(ctx, s.ID) {
 		return nil
 	}
 	units, err := k.Store.Available(ctx, s.ID, cells)

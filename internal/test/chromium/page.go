@@ -141,6 +141,12 @@ func (b *Browser) Header(name, value string) {
 	b.do("Network.setExtraHTTPHeaders", map[string]any{"headers": map[string]string{name: value}}, nil)
 }
 
+// Offline takes the page's connection away, or gives it back.
+func (b *Browser) Offline(offline bool) {
+	b.t.Helper()
+	b.do("Network.emulateNetworkConditions", map[string]any{"offline": offline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1}, nil)
+}
+
 // Before runs a script in every page that is opened from now on, before the page's own.
 func (b *Browser) Before(script string) {
 	b.t.Helper()

@@ -43,7 +43,7 @@ func Replay(journal []Entry) (*Replayed, error) {
 
 func (p *Replayed) step(e Entry) error {
 	switch e.Kind {
-	case "applied", "open", "paused", "closed", "repaired", "missing", "entered", "left":
+	case "applied", "open", "paused", "closed", "repaired", "missing", "entered", "left", "offers_paused", "offers_resumed":
 		return nil
 	case "loaded", "adjusted":
 		for _, l := range e.Lines {

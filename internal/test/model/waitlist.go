@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -28,7 +29,10 @@ type Waitlist struct {
 	Kept     bool
 	Last     int64
 	PausedAt int64 // when the sale was paused; 0: it is not
-	People   []Waiter
+	NoOffers int64 // since when an operator lets no offer be made; 0: offers are made
+	// Counts are how many offers were made, and how many entries have ended, by why.
+	Counts map[string]int64
+	People []Waiter
 }
 
 // offerID is the id of the hold that is the offer to a person.
@@ -67,14 +71,29 @@ func (l *Waitlist) find(number int64) *Waiter {
 	return nil
 }
 
-func (l *Waitlist) take(number int64) {
+func (l *Waitlist) take(number int64, why string) {
 	l.People = slices.DeleteFunc(l.People, func(p Waiter) bool { return p.Number == number })
+	if !slices.Contains([]string{"accepted", "lapsed", "left", "closed"}, why) {
+		why = "other"
+	}
+	l.count(why)
+}
+
+func (l *Waitlist) count(what string) {
+	l.Counts = maps.Clone(l.Counts)
+	if l.Counts == nil {
+		l.Counts = map[string]int64{}
+	}
+	l.Counts[what]++
 }
 
 // endOffer ends the entry whose offer ends.
 func (l *Waitlist) endOffer(id string, r *Record) {
-	if r.Mode == offer {
-		l.People = slices.DeleteFunc(l.People, func(p Waiter) bool { return p.offerID() == id })
+	for _, p := range l.People {
+		if r.Mode == offer && p.offerID() == id {
+			l.take(p.Number, r.Cause)
+			return
+		}
 	}
 }
 
@@ -186,6 +205,7 @@ func (o Offer) Run(s *Shard) Reply {
 		return refusal
 	}
 	p.Offered, p.Units = true, o.Of.Lines[0].Units
+	l.count("offers")
 	r := &Record{
 		State: Held, Deadline: s.Now() + o.Of.HoldFor, Exp: s.ownTime() + o.Of.HoldFor, Created: s.ownTime(), Changed: s.Now(),
 		Mode: offer, Buyer: p.Buyer, Version: o.Of.Version, Lines: o.Of.Lines,
@@ -210,6 +230,9 @@ func (o Offer) refusal(s *Shard) Reply {
 	}
 	if closed := o.Of.window(s); closed != nil {
 		return closed
+	}
+	if s.Waitlist.NoOffers > 0 {
+		return Reply{"paused"}
 	}
 	if s.Time+o.Of.HoldFor > s.Ends {
 		return Reply{"ended"}
@@ -277,9 +300,32 @@ func (o Withdraw) Run(s *Shard) Reply {
 		return Reply{"ok"}
 	}
 	left := *p
-	l.take(number)
+	l.take(number, o.Cause)
 	s.write("left", strconv.FormatInt(left.Number, 10), []Line{{left.Cell, left.Units}}, left.Buyer, o.Cause)
 	return Reply{"ok"}
+}
+
+// Offers lets no more offers be made, or lets them go on.
+type Offers struct {
+	Pause bool
+	Cause string
+}
+
+// Run changes nothing else.
+func (o Offers) Run(s *Shard) Reply {
+	l := &s.Waitlist
+	switch {
+	case !s.Exists:
+		return Reply{"no_sale"}
+	case o.Pause == (l.NoOffers > 0):
+		return Reply{"ok", int64(0)}
+	}
+	kind := "offers_resumed"
+	if l.Kept, l.NoOffers = true, 0; o.Pause {
+		kind, l.NoOffers = "offers_paused", s.Now()
+	}
+	s.write(kind, strconv.FormatInt(s.Version, 10), nil, "", o.Cause)
+	return Reply{"ok", int64(1)}
 }
 
 // far is added to the exp of an offer in a pause.
@@ -324,8 +370,16 @@ func (l *Waitlist) Fields() map[string]string {
 	if !l.Kept {
 		return f
 	}
-	for name, n := range map[string]int64{"last": l.Last, "live": int64(len(l.People))} {
-		f[name] = strconv.FormatInt(n, 10)
+	number := func(name string, n int64) { f[name] = strconv.FormatInt(n, 10) }
+	if l.Last > 0 {
+		number("last", l.Last)
+		number("live", int64(len(l.People)))
+	}
+	if l.NoOffers > 0 {
+		number("paused", l.NoOffers)
+	}
+	for what, n := range l.Counts {
+		number("n|"+what, n)
 	}
 	counts := map[string][2]int64{}
 	for i := range l.People {

@@ -62,6 +62,9 @@ const pretty = (answer) => {
 // askStatus opens, pauses or closes a sale.
 export const askStatus = (act, sale) => ask(texts.ask[act](sale), texts.act[act], async () => [await post(`sales/${part(sale.id)}/${act}`)])
 
+// askOffers lets no more offers be made to people who wait, or lets them go on.
+export const askOffers = (act, sale) => ask(texts.ask.offers[act](sale), texts.offers[act], async () => [await post(`sales/${part(sale.id)}/waitlist/${act}`)])
+
 // askStock adds stock to an item. The same change is sent once, however often it is asked for.
 export const askStock = (sale, item) => {
   const id = `page-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`

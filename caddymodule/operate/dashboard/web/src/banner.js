@@ -23,6 +23,7 @@ export const shouts = ({ sale: s, edge, attempts, bypassed }) => {
   if (s.state === 'paused') all.push(['error', `${texts.paused(count(s.stock[1]))} ${since(s, 'paused')}`])
   if (s.state === 'draft' && s.sale_now >= s.starts_at) all.push(['error', texts.overdue(span(s.sale_now - s.starts_at))])
   if (s.line?.stopped) all.push(['warning', texts.lineStopped(s.line.waiting)])
+  if (s.waitlist?.paused) all.push(['warning', `${texts.offersPaused(s.waitlist.waiting)} ${since(s, 'offers_paused')}`])
   return all
 }
 

@@ -1,4 +1,4 @@
-import { askFile, askMany, askOne, askStatus } from './acts.js'
+import { askFile, askMany, askOffers, askOne, askStatus } from './acts.js'
 import { banner } from './banner.js'
 import { Chart } from './charts.js'
 import { by, make, refill, say, table } from './dom.js'
@@ -115,7 +115,7 @@ const render = () => {
   if (!s) { rendering.run([...parts, empty]); return }
   const sells = s.state === 'on_sale' && (edge.ready || frame.attempts.edges.some((e) => e.live > 0 && e.sells && !e.here))
   rendering.run([() => head(s), () => stock(s), attempts, ...parts,
-    () => show(s, sells, acts.includes('stock'), async () => { await find(sale); render() }), () => showRegions(s, sells), () => questions(s), () => showActs(s), refusals, edges, () => log(s), servers])
+    () => show(s, sells, acts.includes('stock'), async () => { await find(sale); render() }), () => showRegions(s, sells), () => waitlist(s), () => questions(s), () => showActs(s), refusals, edges, () => log(s), servers])
 }
 
 const head = (s) => {
@@ -204,6 +204,20 @@ const stock = (s) => {
   const may = { open: s.status === 'draft' || s.status === 'paused', pause: s.status === 'open', close: s.status === 'open' || s.status === 'paused' }
   refill(by('saleActs'), Object.keys(may).filter((act) => may[act] && acts.includes(act)).map((act) => make('button', { type: 'button', 'data-act': act, 'data-key': act }, texts.act[act])))
   by('saleActs').onclick = ({ target }) => { if (target.dataset.act) askStatus(target.dataset.act, s) }
+}
+
+// waitlist shows who waits for units of the sale, and what has become of offers
+const waitlist = (s) => {
+  const w = s.waitlist
+  by('waitlist').hidden = !w
+  if (!w) return
+  const on = w.waiting + w.offered
+  cells(by('people'), [[texts.list.waiting, count(w.waiting)], [texts.list.offered, count(w.offered)], [texts.list.accepted, count(w.accepted)], [texts.list.lapsed, count(w.lapsed)], [texts.list.left, count(w.left)]])
+  by('listIs').className = w.full ? 'full' : 'quiet'
+  say(by('listIs'), [texts.list.of(on, w.most), w.full ? texts.list.full : '', w.paused ? texts.list.paused(moment(w.paused)) : ''].filter(Boolean).join(' · '))
+  const act = w.paused ? 'resume' : 'pause'
+  refill(by('offers'), acts.includes('offers') ? make('button', { type: 'button', 'data-offers': act, 'data-key': act }, texts.offers[act]) : null)
+  by('offers').onclick = ({ target }) => { if (target.dataset.offers) askOffers(target.dataset.offers, s) }
 }
 
 const attempts = () => {

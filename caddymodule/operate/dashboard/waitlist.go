@@ -1,0 +1,42 @@
+package dashboard
+
+import (
+	"context"
+
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/internal/edge"
+)
+
+// waitlistFrame is the waiting list of a sale: who is on it now as this edge follows it, and sums over its life and all
+// edges.
+type waitlistFrame struct {
+	Waiting  int   `json:"waiting"` // without an offer
+	Offered  int   `json:"offered"` // offers that are open
+	Most     int64 `json:"most"`
+	Full     bool  `json:"full,omitempty"` // four fifths of most are on it
+	Accepted int64 `json:"accepted"`
+	Lapsed   int64 `json:"lapsed"`
+	Left     int64 `json:"left"`             // or could not get an offer, or were closed out
+	Paused   int64 `json:"paused,omitempty"` // ms, since when an operator lets no offer be made; 0: offers are made
+}
+
+// onList reads the waiting list of a sale; nil: it has none, or this edge does not follow it now.
+func onList(ctx context.Context, d *edgeruntime.Runtime, l *edge.Listing) (*waitlistFrame, error) {
+	people, offered, ok := d.OnList(l)
+	if !ok {
+		return nil, nil
+	}
+	c, err := d.ReadList(ctx, l.Sale.ID)
+	if err != nil {
+		return nil, err
+	}
+	most := l.Sale.Waitlist.Max
+	f := &waitlistFrame{
+		Waiting: people - offered, Offered: offered, Most: most, Full: int64(people)*10 >= most*8,
+		Accepted: c.Accepted, Lapsed: c.Lapsed, Left: c.Left + c.Closed + c.Other,
+	}
+	if !c.PausedSince.IsZero() {
+		f.Paused = c.PausedSince.UnixMilli()
+	}
+	return f, nil
+}

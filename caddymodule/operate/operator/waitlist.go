@@ -1,0 +1,84 @@
+package operator
+
+import (
+	"net/http"
+
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/internal/request"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/store/shard"
+)
+
+// waitlistOf is the waiting list of a sale, as this edge follows it or, where it does not, as Redis has it; nil: there is none.
+func (o *operator) waitlistOf(id string) (*adminapi.WaitlistState, error) {
+	l, ok := o.runtime.Catalogue().Sale(id)
+	if !ok || l.Sale.Waitlist == nil {
+		return nil, nil
+	}
+	c, err := o.runtime.ReadList(o.ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	people, offered, follows := o.runtime.OnList(l)
+	if !follows {
+		people = int(c.People)
+		if offered, err = o.runtime.CountOffers(o.ctx, id); err != nil {
+			return nil, err
+		}
+	}
+	return &adminapi.WaitlistState{
+		ID: id, People: people, Offered: offered, Most: l.Sale.Waitlist.Max, Offer: l.Sale.Waitlist.Offer.String(),
+		Entered: c.Entered, Offers: c.Offers, Accepted: c.Accepted, Lapsed: c.Lapsed, Left: c.Left, Closed: c.Closed, Other: c.Other,
+		OffersPausedSince: c.PausedSince,
+	}, nil
+}
+
+// saleWithList returns the sale that the path names, which must have a waiting list.
+func (o *operator) saleWithList(r *http.Request) (string, error) {
+	if _, err := request.Query(r); err != nil {
+		return "", err
+	}
+	id, err := request.SaleID(r)
+	if err != nil {
+		return "", err
+	}
+	if err := o.known(id); err != nil {
+		return "", err
+	}
+	if l, ok := o.runtime.Catalogue().Sale(id); !ok || l.Sale.Waitlist == nil {
+		return "", shard.Refused("sale %s has no waiting list: write `waitlist` in its file", id)
+	}
+	return id, nil
+}
+
+func (o *operator) showWaitlist(r *http.Request) (any, error) {
+	id, err := o.saleWithList(r)
+	if err != nil {
+		return nil, err
+	}
+	return o.waitlistOf(id)
+}
+
+func (o *operator) pauseOffers(r *http.Request) (any, error) {
+	return o.changeOffers(r, true, "offers paused")
+}
+
+func (o *operator) resumeOffers(r *http.Request) (any, error) {
+	return o.changeOffers(r, false, "offers resumed")
+}
+
+// changeOffers lets no more offers be made, or lets them go on, at all edges.
+func (o *operator) changeOffers(r *http.Request, stop bool, change string) (any, error) {
+	id, err := o.saleWithList(r)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := o.runtime.PauseOffers(o.ctx, id, stop, o.by)
+	if err = o.noSale(id, err); changed || err != nil {
+		if err = o.noted(err, change, zap.String("sale", id)); err != nil {
+			return nil, err
+		}
+	}
+	return o.waitlistOf(id)
+}
