@@ -151,7 +151,7 @@ var arrows = map[string][]string{
 		"internal/store/shard", "lua",
 	},
 	"internal/store/waitlist": {
-		"internal/loop", "internal/sale", "internal/store/combine", "internal/store/journal", "internal/store/lease", "internal/store/reservation",
+		"internal/loop", "internal/sale", "internal/store/combine", "internal/store/journal", "internal/store/lease", "internal/store/record", "internal/store/reservation",
 		"internal/store/shard", "lua",
 	},
 	"internal/edge": {

@@ -21,7 +21,9 @@ func (c *crowded) changes(change func(file *sale.Sale)) {
 	list := *file.Waitlist
 	file.Waitlist, file.Items, file.Limits = &list, append([]sale.Item(nil), file.Items...), append([]sale.Limit(nil), file.Limits...)
 	change(&file)
-	stocktest.Apply(c.T, c.edges[0], &file)
+	if _, err := c.edges[0].ApplyUnlessLost(stocktest.Soon(c.T), &file, reservation.ApplyOptions{By: "test", Force: true}); err != nil {
+		c.Fatal(err)
+	}
 	for _, e := range c.edges {
 		if err := e.Refresh(stocktest.Soon(c.T)); err != nil {
 			c.Fatal(err)
@@ -74,7 +76,7 @@ func TestItemOfPeopleWhoWaitIsRemoved(t *testing.T) {
 	c.changes(func(file *sale.Sale) { file.Items = append(file.Items, sale.Item{SKU: "c"}) })
 	stocktest.MustHold(t, c.edges[0], "r1", "Ann", 1)
 	for i, buyer := range []string{"Ben", "Cid", "Dan"} {
-		sku := map[bool]string{true: "a", false: "c"}[buyer == "Cid"]
+		sku := map[bool]string{true: "c", false: "a"}[buyer == "Cid"]
 		if _, no, err := c.enters(i%2, &sale.Attempt{Buyer: buyer, Lines: []sale.Line{{SKU: sku, Quantity: 1}}}); no != nil || err != nil {
 			t.Fatalf("%s: %+v, %v", buyer, no, err)
 		}

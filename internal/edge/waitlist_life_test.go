@@ -2,6 +2,7 @@ package edge_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/waitlist"
@@ -31,7 +32,7 @@ func TestDeletedSaleHasNoList(t *testing.T) {
 		t.Errorf("redis still has %v, %v", keys, err)
 	}
 	file := stocktest.OpenSale("s", 1)
-	file.Waitlist = new(sale.Waitlist)
+	file.Waitlist = &sale.Waitlist{Offer: sale.Span(time.Hour), Max: 100}
 	stocktest.Load(t, store, file)
 	for _, e := range c.edges {
 		stocktest.Eventually(t, "the new sale", func() bool {
