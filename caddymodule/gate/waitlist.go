@@ -14,6 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/filters/refuse"
@@ -28,9 +29,15 @@ func init() { caddy.RegisterModule(new(WaitlistHandler)) }
 // gate would read in it, and is answered with a Location: GET there says where the person stands, DELETE
 // leaves. A person accepts an offer by the ordinary order, at the gate.
 //
-// Its options are the options of the gate that read and judge an attempt: lines and buyer are required.
+// Its options are the options of the gate that read and judge an attempt: lines and buyer are required. With other_items
+// pass, items that no sale lists are left out of a cart: one that is listed must be left.
 type WaitlistHandler struct {
 	AttemptOptions
+	// Lookup asks the shop, in the buyer's name, what is in the cart of a person who enters. Default: the request says it.
+	Lookup *inquiry.Spec `json:"lookup,omitempty"`
+	// Ref names the cart for a lookup whose URL or body has {ref}. Default: none.
+	Ref []string `json:"ref,omitempty"`
+
 	Judge `json:"-"`
 }
 
@@ -72,7 +79,7 @@ var errNoBuyer = errors.New("stockgate_waitlist needs buyer: say who waits, as t
 
 // bind gives the judge the options of the waiting list.
 func (l *WaitlistHandler) bind() {
-	l.Judge.AttemptOptions, l.enters = &l.AttemptOptions, true
+	l.Judge.AttemptOptions, l.names, l.enters = &l.AttemptOptions, names{Lookup: l.Lookup, Ref: l.Ref}, true
 }
 
 // conflict is as for a check; besides, the list must know who waits.
@@ -84,6 +91,9 @@ func (l *WaitlistHandler) conflict() error {
 		if there {
 			return errors.New(option + " is no option of stockgate_waitlist: write it at the gate")
 		}
+	}
+	if len(l.Ref) > 0 && l.Lookup == nil {
+		return errors.New("ref needs lookup: at stockgate_waitlist it only names the cart about which the shop is asked")
 	}
 	return l.Judge.conflict()
 }
@@ -119,7 +129,7 @@ func (l *WaitlistHandler) enter(w http.ResponseWriter, r *http.Request, next cad
 	}
 	entered, no, err := p.runtime.Enter(r.Context(), p.listing, p.attempt, p.lines)
 	switch {
-	case errors.Is(err, edge.ErrNoWaitlist), errors.Is(err, edge.ErrOneItem):
+	case errors.Is(err, edge.ErrNoWaitlist), errors.Is(err, edge.ErrOneItem), errors.Is(err, edge.ErrBundle):
 		no = &sale.Refusal{Reason: sale.Malformed, Detail: err.Error()}
 	case err != nil:
 		no = refuse.Unavailable
@@ -191,6 +201,12 @@ type asker struct {
 	buyer   string
 }
 
+// isOver reports whether the sale will make no offers any more.
+func (a *asker) isOver() bool {
+	no := a.listing.Sale.RefusalAt(a.listing.Status, a.listing.Now())
+	return no != nil && (no.Reason == sale.ClosedSale || no.Reason == sale.Ended)
+}
+
 // asks reads the place in a path. ok is false where the request has its answer.
 func (l *WaitlistHandler) asks(w http.ResponseWriter, r *http.Request) (a asker, ok bool, err error) {
 	d := l.openRuntime(r, false)
@@ -226,6 +242,8 @@ func (l *WaitlistHandler) show(w http.ResponseWriter, r *http.Request) error {
 		return l.later(w, r)
 	case !found || p.Ended != "":
 		return tell(w, r, http.StatusOK, told{State: "ended", Why: p.Ended})
+	case !p.Entry.Offered && a.isOver():
+		return tell(w, r, http.StatusOK, told{State: "ended", Why: "closed"})
 	}
 	line, _ := a.listing.Sale.LineOf(p.Entry.Cell)
 	t := told{State: "waiting", SKU: line.SKU, Region: line.Region, Quantity: p.Entry.Quantity, Place: p.Place, About: int64(p.About / time.Second)}
@@ -263,6 +281,7 @@ func (l *WaitlistHandler) Cleanup() error { return l.close() }
 func ReadWaitlistDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	h.Next() // the directive's name
 	at := *h.Dispenser
+	warn := directive.NewWarner(&h, "stockgate_waitlist")
 	matchers, err := h.ExtractMatcherSet()
 	if err != nil {
 		return nil, h.WrapErr(err)
@@ -289,7 +308,8 @@ func ReadWaitlistDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue,
 	if _, err := trial.newRefuser(); err != nil {
 		return nil, directive.WrapOption(at, err)
 	}
-	warnGuard(directive.NewWarner(&h, "stockgate_waitlist"))
+	warnRisks(warn, &trial.Judge, matchers)
+	warnGuard(warn)
 	return h.NewRoute(matchers, list), nil
 }
 
@@ -310,10 +330,14 @@ func ReadWaitlistDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue,
 //		allow    <list...>
 //		rate     …
 //		challenge pow { … }
+//		other_items refuse|pass
+//		lookup   [GET|POST] <url> [<body>] { … }
+//		ref      <value...>
 //		max_body <size>
 //		body     checked|ignored
 //		also_query <parameter[=prefix]...>
 //		refuse   …
+//		messages …
 //	}
 //
 // The options are the gate's.
@@ -327,9 +351,11 @@ func (l *WaitlistHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	at := *d
 	options := l.directives()
-	for _, not := range []string{"one_at_a_time", "max_in_flight", "fast_refusals", "other_items", "websockets"} {
+	for _, not := range []string{"one_at_a_time", "max_in_flight", "fast_refusals", "websockets"} {
 		delete(options, not)
 	}
+	options["lookup"] = directive.Option{Usage: inquiry.LookupUsage, Read: inquiry.ReadLookup(&l.Lookup)}
+	options["ref"] = directive.Option{Usage: "ref <value...>", Read: directive.Texts(&l.Ref)}
 	if err := directive.ReadBlock(d, options); err != nil {
 		return err
 	}

@@ -76,8 +76,10 @@ func (d *doctor) sales() {
 	for l := range d.runtime.Catalogue().All {
 		d.limits(l)
 		d.unread(l)
+		d.waitlist(l)
 		d.recounted(l)
 	}
+	d.waitlists()
 	d.shared()
 }
 
