@@ -1,6 +1,6 @@
 -- swap.lua: the buyer of an order that is held has changed its cart. In one step the hold is
 -- released and another one made for the new lines, which ends when it would; a refusal leaves it as
--- it is. What the new lines have more of may be an offer to the buyer, which then ends as in accept.lua. The shop may still sell with the old token, so what the new lines lack stays held until
+-- it is. New units may be those that the buyer is offered: the offer then ends as in accept.lua. The shop may still sell with the old token, so what the new lines lack stays held until
 -- that has expired, and a confirm of the old hold undoes the swap, see confirm.lua.
 --
 -- a[1]  old        id of the hold

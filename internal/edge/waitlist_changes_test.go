@@ -167,7 +167,7 @@ func TestNoOfferBelowTheLeastOrder(t *testing.T) {
 	if _, err := c.edges[0].Store.Adjust(stocktest.Soon(t), "s", "more", "a", 1, "test"); err != nil {
 		t.Fatal(err)
 	}
-	c.changes(func(file *sale.Sale) { file.Items[0].IDs = []string{"a1"} }) // what was added has been looked at
+	c.changes(func(file *sale.Sale) { file.Items[0].IDs = []string{"a1"} }) // one unit is too few
 	c.waits("Ben", 1)
 	if _, err := c.edges[0].Store.Adjust(stocktest.Soon(t), "s", "another", "a", 1, "test"); err != nil {
 		t.Fatal(err)

@@ -292,7 +292,7 @@ func (l *List) Cells() []string {
 	return cells
 }
 
-// Entries returns all entries of a cell, in no order; of an empty one those of all.
+// Entries returns the entries of a cell, in no order; all where it is empty.
 func (l *List) Entries(cell string) []Entry {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
