@@ -16,7 +16,7 @@
 --         { 'too_many', i, stock }
 --
 -- uses changes.lua: MAX_UNITS, changed, notice, operations, read_cell, write_journal
--- uses offers.lua: offers_follow
+-- uses open_offers.lua: offers_follow
 -- uses shard.lua: AVAILABLE, SCHEMA_OF_SALES, STOCK, cells, int, shard
 
 local CELLS_PER_MOVEMENT = 500

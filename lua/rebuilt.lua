@@ -11,7 +11,7 @@
 -- Returns { 'ok', seq } (also when it has begun already); { 'conflict' } another process restores it
 --
 -- uses changes.lua: changed, notice, operations, write_journal
--- uses offers.lua: offers_follow
+-- uses open_offers.lua: offers_follow
 -- uses shard.lua: META_KEY, call, int, shard
 -- uses waitlist.lua: waitlist
 

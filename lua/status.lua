@@ -14,7 +14,7 @@
 --         { 'version', version }    another one than the caller has seen: nothing was changed
 --
 -- uses changes.lua: changed, dirty, notice, operations, write_journal
--- uses offers.lua: offers_follow
+-- uses open_offers.lua: offers_follow
 -- uses shard.lua: META_KEY, call, int, shard
 
 local reached_from = {

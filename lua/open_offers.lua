@@ -1,4 +1,4 @@
--- offers.lua: what becomes of open offers when their sale changes. A pause is not of an offer's time: until the sale goes on,
+-- open_offers.lua: what becomes of open offers when their sale changes. A pause is not of an offer's time: until the sale goes on,
 -- exp is the ms that are left of it, and the deadline is the end of the sale, which no offer outlasts.
 --
 -- uses changes.lua: DEADLINE, EXP, MODE, STATE, read_record, want, wanted_records
