@@ -22,25 +22,10 @@
 --
 -- uses bindings.lua: bind, bound_verdict, list_under, ref_field
 -- uses changes.lua: CREATED, DEADLINE, EXP, LINES, MODE, PRINT, STATE, changed, operations, pairs_of, read_record
--- uses instead.lua: begun, charge, hold, none, own_time, turn_verdict, units_in, verdict_without
+-- uses instead.lua: begun, charge, hold, none, offer_to, own_time, take_offer, turn_verdict, units_in, verdict_without
 -- uses queue.lua: count_shop, load_queue_state, q, to_line
 -- uses shard.lua: SCHEMA_OF_QUEUES, closed_answer, int, match, shard, time
--- uses states.lua: change_state, give_back
 -- uses verdicts.lua: read_profile
--- uses waitlist.lua: waitlist
-
-local accepted = 'accepted'
-
--- offer_to returns the offer of some cells that a person has; of two entries under the person's identities the
--- first one's
-local function offer_to(buyer, identities, wanted)
-  for _, number in ipairs(waitlist.numbers(buyer, identities)) do
-    local e = waitlist.entry(number)
-    local id = e and wanted[e.cell] and waitlist.id_of(e)
-    local r = id and read_record(id)
-    if r and r[STATE] == 'held' and r[MODE] == 'offer' then return id, r end
-  end
-end
 
 -- queue_of takes the mode of an order apart that waits in the line, see reserve.lua; nil: it does not
 local function queue_of(mode)
@@ -93,10 +78,7 @@ function operations.accept(a)
   refusal = turn_verdict(verdict_without(offer or none, back, profile, a, 10), profile, back) or line and not told and no_room(line, packed)
   if refusal then return refusal end
 
-  if offer then
-    give_back(offer, true)
-    change_state(offer_id, offer, 'released', accepted)
-  end
+  if offer then take_offer(offer_id, offer) end
   charge(profile, a, 10)
   bind(guard, id)
   bind(ref_field(r), id)

@@ -16,6 +16,7 @@
 --         { 'too_many', i, stock }
 --
 -- uses changes.lua: MAX_UNITS, changed, notice, operations, read_cell, write_journal
+-- uses open_offers.lua: offers_follow
 -- uses shard.lua: AVAILABLE, SCHEMA_OF_SALES, STOCK, cells, int, shard
 
 local CELLS_PER_MOVEMENT = 500
@@ -56,6 +57,7 @@ function operations.apply(a)
   changed.meta.version, changed.meta.doc = int(shard.version), a[2]
   changed.meta.starts, changed.meta.ends = a[3], a[4]
   write_journal('applied', int(shard.version), '', '', '', a[5], '')
+  if shard.status == 'paused' then offers_follow(a[5]) end -- the sale may end later
   notice = 'sale'
   return { 'ok', shard.version }
 end

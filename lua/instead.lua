@@ -7,9 +7,9 @@
 --         { 'not_your_turn', i }  people wait for the i-th item, see waitlist.lua
 --
 -- uses asked.lua: sure_time
--- uses changes.lua: BUYER, CHARGED, CHARGES, COUNTED, DEADLINE, LINES, PENDING, UNPAID, changed, complete, move, pairs_of, parse_record, read_cell, read_limit, text_of, write_journal, write_limit, write_record
+-- uses changes.lua: BUYER, CHARGED, CHARGES, COUNTED, DEADLINE, LINES, MODE, PENDING, STATE, UNPAID, changed, complete, move, pairs_of, parse_record, read_cell, read_limit, read_record, text_of, write_journal, write_limit, write_record
 -- uses shard.lua: AVAILABLE, HELD, SCHEMA_OF_UNPAID, TOLERANCE, find, int, shard, time
--- uses states.lua: index, read_unpaid
+-- uses states.lua: change_state, give_back, index, read_unpaid
 -- uses unpaid.lua: counting, prune
 -- uses verdicts.lua: limits_verdict, stock_verdict, unpaid_verdict
 -- uses waitlist.lua: waitlist
@@ -29,6 +29,24 @@ local function turn_verdict(refusal, profile, back)
     if profile.units[i] > (back[name] or 0) and waitlist.counts(name) > 0 then return { 'not_your_turn', i } end
   end
   return refusal
+end
+
+-- offer_to returns the offer of some cells that a person has; of two entries under the person's identities the
+-- first one's
+local function offer_to(buyer, identities, wanted)
+  if not waitlist then return end
+  for _, number in ipairs(waitlist.numbers(buyer, identities)) do
+    local e = waitlist.entry(number)
+    local id = e and wanted[e.cell] and waitlist.id_of(e)
+    local r = id and read_record(id)
+    if r and r[STATE] == 'held' and r[MODE] == 'offer' then return id, r end
+  end
+end
+
+-- take_offer ends an offer whose units are of an order now
+local function take_offer(id, r)
+  give_back(r, true)
+  change_state(id, r, 'released', 'accepted')
 end
 
 -- none is a hold that has nothing to give back

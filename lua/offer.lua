@@ -21,7 +21,7 @@
 -- uses instead.lua: begun, charge, hold, none, own_time, verdict_without
 -- uses shard.lua: closed_answer, shard, time
 -- uses verdicts.lua: read_profile
--- uses waitlist.lua: waitlist
+-- uses waitlist.lua: TIMES, waitlist
 
 function operations.offer(a)
   local profile, number = read_profile(a[3]), tonumber(a[1])
@@ -43,7 +43,9 @@ function operations.offer(a)
   end
   refusal = verdict_without(none, {}, profile, a, 6)
   if refusal then return refusal end
-  local r = begun(profile, shard.now + profile.hold_for, own_time() + profile.hold_for, own_time(), e.buyer, a[4])
+  local due, exp = shard.now + profile.hold_for, own_time() + profile.hold_for
+  if shard.status == 'paused' then due, exp = math.max(due, shard.ends + shard.lead), profile.hold_for end -- told again
+  local r = begun(profile, due, exp, own_time(), e.buyer, a[4])
   charge(profile, a, 6)
   waitlist.offer(number, profile.units[1])
   hold(id, r, '')

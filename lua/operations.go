@@ -98,9 +98,9 @@ var (
 	// Adjust adds units to a cell, or takes available ones away.
 	Adjust = operation(Operation{Name: "adjust", Script: manage, Lease: true})
 	// Apply loads a sale, or the difference between two sale files.
-	Apply = operation(Operation{Name: "apply", Script: manage, Lease: true})
+	Apply = operation(Operation{Name: "apply", Script: manage, Lease: true, before: []string{"open_offers"}})
 	// Status opens, pauses or closes a sale.
-	Status = operation(Operation{Name: "status", Script: manage, Lease: true})
+	Status = operation(Operation{Name: "status", Script: manage, Lease: true, before: []string{"open_offers"}})
 	// Repair sets values that a reconciliation has found wrong. It is the only operation of its call.
 	Repair = operation(Operation{Name: "repair", Script: manage})
 	// Align ends the lead of the shard's clock over Redis's own time.
@@ -154,7 +154,7 @@ var (
 	// Merge merges a reservation of the shard's previous epoch.
 	Merge = operation(Operation{Name: "merge", Script: settle, waitlist: true})
 	// Rebuilt begins the new epoch of a shard that was restored.
-	Rebuilt = operation(Operation{Name: "rebuilt", Script: settle, lost: true, waitlist: true})
+	Rebuilt = operation(Operation{Name: "rebuilt", Script: settle, lost: true, waitlist: true, before: []string{"open_offers"}})
 	// Outbox leases the right to send a shard's movements to the outbox's receiver.
 	Outbox = operation(Operation{Name: "outbox", Script: settle})
 	// Sent notes how far the outbox's receiver has the journal.

@@ -11,6 +11,7 @@
 -- Returns { 'ok', seq } (also when it has begun already); { 'conflict' } another process restores it
 --
 -- uses changes.lua: changed, notice, operations, write_journal
+-- uses open_offers.lua: offers_follow
 -- uses shard.lua: META_KEY, call, int, shard
 -- uses waitlist.lua: waitlist
 
@@ -25,6 +26,7 @@ function operations.rebuilt(a)
   if forgotten > 0 then changed.meta.forgotten = int(forgotten) end
   if a[6] == '1' then waitlist.keep() end
   write_journal('rebuilt', int(shard.version), '', '', '', a[4], '')
+  offers_follow(a[4])
   notice = 'sale'
   return { 'ok', shard.seq }
 end

@@ -202,7 +202,6 @@ end
 local function status_again(m)
   shard.status, shard.version = m.kind, tonumber(m.id)
   changed.meta.status, changed.meta.version = m.kind, m.id
-  if shard.waitlist then changed.meta.paused_at = m.kind == 'paused' and int(shard.now) end
   notice = 'sale'
 end
 

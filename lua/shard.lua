@@ -8,7 +8,7 @@
 --                               sent_at and sending, see outbox.lua and sent.lua; mirror, mirror_until and mirror_state, see mirror.lua; restoring and
 --                               merging, see renew.lua; forgotten, see forget.lua; deleted, see apply.lua; repaired, the last entry of a reconciliation, see repair.lua;
 --                               term, terms, replid, run_id, beat, fence, fenced, absent, keeps, asks and unsent, see fence.lua; came and silent, see silent.lua; lost, see confirm.lua; queue, 1: orders have waited, see queue.lua; waitlist, 1: people have waited, see waitlist.lua;
---                               behind, continues and paused_at, see status.lua; thaws, the schema that a frozen sale gets again, see freeze.lua;
+--                               behind and continues, see status.lua; thaws, the schema that a frozen sale gets again, see freeze.lua;
 --                               act, acts, acts_done and next_act, see acts.lua
 -- KEYS[2]  cells        hash    cell → "stock available held in_doubt confirmed" (units)
 -- KEYS[3]  limits       hash    limit|window|identity → "charged pending" (units or orders;

@@ -13,9 +13,9 @@
 --         { 'conflict', 'merging' } it is not opened before everything is merged
 --         { 'version', version }    another one than the caller has seen: nothing was changed
 --
--- uses changes.lua: DEADLINE, EXP, MODE, STATE, changed, dirty, notice, operations, read_record, want, wanted_records, write_journal
--- uses shard.lua: DEADLINES_KEY, META_KEY, call, int, match, records, shard, time
--- uses states.lua: change_state, give_back, put_off, read_ahead
+-- uses changes.lua: changed, dirty, notice, operations, write_journal
+-- uses open_offers.lua: offers_follow
+-- uses shard.lua: META_KEY, call, int, shard
 
 local reached_from = {
   open = { draft = true, paused = true },
@@ -40,44 +40,6 @@ local function fall_behind(behind)
   dirty = true
 end
 
--- ms that the exp of an offer gets added in a pause, which is not of its time
-local FAR = 1000000000000
-
--- each_offer calls a function with the offers that are open
-local function each_offer(visit)
-  local ids = {}
-  for _, id in ipairs(call('ZRANGE', KEYS[DEADLINES_KEY], 0, -1)) do
-    if match(id, '^w%d+%.%d+$') then
-      ids[#ids + 1] = id
-      if records[id] == nil then want(wanted_records, id) end
-    end
-  end
-  read_ahead()
-  for _, id in ipairs(ids) do
-    local r = read_record(id)
-    if r and r[STATE] == 'held' and r[MODE] == 'offer' then visit(id, r) end
-  end
-end
-
--- to_offers does to open offers what a new status does: a pause is not of their time, and a closed sale has none.
--- None outlasts the sale.
-local function to_offers(before, status, cause)
-  if not shard.waitlist then return end
-  local paused = tonumber(call('HGET', KEYS[META_KEY], 'paused_at') or '0')
-  changed.meta.paused_at = status == 'paused' and int(shard.now)
-  each_offer(function(id, r)
-    if status == 'closed' then
-      give_back(r, true)
-      change_state(id, r, 'released', 'closed')
-    elseif status == 'paused' then
-      put_off(id, r, math.max(r[DEADLINE], shard.ends + shard.lead), r[EXP] + FAR, cause)
-    elseif before == 'paused' and r[EXP] > time + FAR / 2 then
-      local exp = math.min(r[EXP] - FAR + math.max(shard.now - paused, 0), math.max(shard.ends, time))
-      put_off(id, r, exp + shard.lead, exp, cause)
-    end
-  end)
-end
-
 function operations.status(a)
   local status, behind = a[1], (a[4] or '') ~= '' and a[4]
   if not shard.exists then return { 'no_sale' } end
@@ -89,11 +51,10 @@ function operations.status(a)
   if status == 'open' and shard.merging then return { 'conflict', 'merging' } end
   if not (reached_from[status] and reached_from[status][shard.status]) then return { 'conflict', shard.status } end
   if behind then fall_behind(behind) else changed.meta.behind = false end
-  local before = shard.status
   shard.status, shard.version = status, shard.version + 1
   changed.meta.status, changed.meta.version = status, int(shard.version)
   write_journal(status, int(shard.version), '', '', '', a[2], '')
-  to_offers(before, status, a[2])
+  offers_follow(a[2])
   notice = 'sale'
   return { 'ok', shard.version }
 end

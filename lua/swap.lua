@@ -1,6 +1,6 @@
 -- swap.lua: the buyer of an order that is held has changed its cart. In one step the hold is
 -- released and another one made for the new lines, which ends when it would; a refusal leaves it as
--- it is. The shop may still sell with the old token, so what the new lines lack stays held until
+-- it is. New units may be those that the buyer is offered: the offer then ends as in accept.lua. The shop may still sell with the old token, so what the new lines lack stays held until
 -- that has expired, and a confirm of the old hold undoes the swap, see confirm.lua.
 --
 -- a[1]  old        id of the hold
@@ -11,7 +11,8 @@
 -- a[6]  ref        the shop's own name of the order, that of the old hold
 -- a[7]  buyer      hash of the buyer, that of the old hold
 -- a[8]  rest       of the record, as in reserve.lua
--- a[9]  n          number of limits, then the field of each; then the counters of unpaid holds
+-- a[9]  identities as in enter.lua, of the buyer
+-- a[10] n          number of limits, then the field of each; then the counters of unpaid holds
 --
 -- Returns { 'ok', state, deadline, exp, epoch, created } { 'gone' }, as reserve.lua
 --         { 'no_sale' } { 'late' } { 'version', version } { 'not_started', starts, now } { 'paused' } { 'ended' }
@@ -23,8 +24,8 @@
 --         { 'not_found' } { 'restoring' }
 --
 -- uses bindings.lua: bind, bound_by_ref, bound_to, buyer_ref, is_key, list_under, live_under, named_by, read_binding
--- uses changes.lua: BUYER, CHANGED, CREATED, DEADLINE, EXP, GUARD, LINES, MODE, PRINT, REF, STATE, complete, not_found, operations, pairs_of, read_record, reads, want, wanted_records
--- uses instead.lua: begun, charge, hold, turn_verdict, units_in, verdict_without
+-- uses changes.lua: BUYER, CHANGED, CHARGES, CREATED, DEADLINE, EXP, GUARD, LINES, MODE, PRINT, REF, STATE, UNPAID, complete, not_found, operations, pairs_of, read_record, reads, want, wanted_records
+-- uses instead.lua: begun, charge, hold, offer_to, take_offer, turn_verdict, units_in, verdict_without
 -- uses shard.lua: closed_answer, concat, int, shard, time
 -- uses states.lua: change_state, give_back, swapped
 -- uses verdicts.lua: read_profile
@@ -66,12 +67,15 @@ function operations.swap(a)
     refusal = closed_answer()
     if refusal then return refusal end
   end
-  local back = units_in(pairs_of(old[LINES]))
-  refusal = turn_verdict(verdict_without(old, back, profile, a, 9), profile, back)
+  local back, needed, more, rest = units_in(pairs_of(old[LINES])), {}, {}, {}
+  for i, cell in ipairs(profile.cells) do needed[cell] = (needed[cell] or 0) + profile.units[i] end
+  for cell, units in pairs(needed) do more[cell] = units > (back[cell] or 0) end
+  local offer_id, offer = offer_to(buyer, a[9], more)
+  local both = offer and complete({ [LINES] = old[LINES] .. ' ' .. offer[LINES], [CHARGES] = old[CHARGES] .. ' ' .. offer[CHARGES], [UNPAID] = old[UNPAID] }) or old
+  local free = units_in(pairs_of(both[LINES]))
+  refusal = turn_verdict(verdict_without(both, free, profile, a, 10), profile, free)
   if refusal then return refusal end
 
-  local rest, needed = {}, {}
-  for i, cell in ipairs(profile.cells) do needed[cell] = (needed[cell] or 0) + profile.units[i] end
   for cell, units in pairs(back) do
     if units > (needed[cell] or 0) then rest[#rest + 1] = cell .. ' ' .. int(units - (needed[cell] or 0)) end
   end
@@ -79,10 +83,11 @@ function operations.swap(a)
   local old_exp, led = old[EXP], old[CHANGED] - old[CREATED]
   give_back(old, true)
   change_state(old_id, old, 'released', swapped)
+  if offer then take_offer(offer_id, offer) end
   if rest[1] then
     hold(old_id .. '+', complete({ 'held', due, old_exp, shard.now - led, shard.now, 'backend', buyer, concat(rest, ' '), '', swapped, shard.version }), swapped)
   end
-  charge(profile, a, 9)
+  charge(profile, a, 10)
   local r = begun(profile, due, exp, time, buyer, a[8])
   r[PRINT] = '+' .. old_id
   bind(guard, id)

@@ -12,6 +12,7 @@
 --   paused    ms by the shard's clock, since when an operator lets no offer be made; absent: offers are made
 --   n|offers  how many offers were made; n|why, how many entries have ended: accepted, lapsed, left, closed or other
 --   c|cell    "waiting offered", entries of the cell
+--   offers    " block:n …", the blocks that have entries with an offer, and how many, in their order
 --   e|block   entries of 32 numbers, for each "\nnumber state cell quantity since buyer identity …": state, w waits
 --             or o has an offer; since, ms by the shard's clock; identity, kind=hash
 --   i|bucket  "\nhash number" for each identity of each entry: the first letters of the hash
@@ -23,6 +24,8 @@
 local BUCKETS = 2048
 -- entries in a block, and letters of a hash in the index
 local WIDTH, LETTERS = 32, 16
+-- ms: while its sale is paused, the exp of an offer is no time but what is left of it, which is less
+local TIMES = 1000000000000
 
 local function open_waitlist()
   local known = {} -- fields of KEYS[18] that were read, as they will be kept; false: none
@@ -48,6 +51,56 @@ local function open_waitlist()
   end
 
   local function block_of(number) return 'e|' .. int(math.floor((number - 1) / WIDTH)) end
+
+  local blocks -- by their numbers, how many of their entries have an offer; nil: that was not read
+
+  local function blocks_with_offers()
+    if not blocks then
+      blocks = {}
+      for block, n in string.gmatch(read('offers') or '', '(%d+):(%d+)') do
+        if #block < 16 and #n < 16 then blocks[tonumber(block)] = tonumber(n) end
+      end
+    end
+    return blocks
+  end
+
+  -- note_offers counts offers in the block of an entry
+  local function note_offers(number, n)
+    local all, block = blocks_with_offers(), math.floor((number - 1) / WIDTH)
+    local left = (all[block] or 0) + n
+    all[block] = left > 0 and left or nil
+    written.offers = true
+  end
+
+  local function text_of_offers()
+    local order, words = {}, {}
+    for block in pairs(blocks) do order[#order + 1] = block end
+    table.sort(order)
+    for i, block in ipairs(order) do words[i] = ' ' .. int(block) .. ':' .. int(blocks[block]) end
+    return words[1] ~= nil and table.concat(words)
+  end
+
+  -- offers returns the ids of the offers, in the order of their entries
+  local function offers()
+    local fields, numbers, ids = {}, {}, {}
+    for block in pairs(blocks_with_offers()) do
+      if known['e|' .. int(block)] == nil then fields[#fields + 1] = 'e|' .. int(block) end
+    end
+    for i = 1, #fields, 1000 do
+      local last = math.min(i + 999, #fields)
+      for j, text in ipairs(call('HMGET', KEYS[WAITLIST_KEY], unpack(fields, i, last))) do known[fields[i + j - 1]] = text end
+    end
+    for block in pairs(blocks) do
+      for number, since in string.gmatch(known['e|' .. int(block)] or '', '\n(%d+) o %S+ %d+ (%d+) ') do
+        if #number < 16 and #since < 16 and not ids[tonumber(number)] then
+          numbers[#numbers + 1], ids[tonumber(number)] = tonumber(number), 'w' .. number .. '.' .. since
+        end
+      end
+    end
+    table.sort(numbers)
+    for i, number in ipairs(numbers) do numbers[i] = ids[number] end
+    return numbers
+  end
 
   -- counts of a cell: how many wait, and how many have an offer
   local function counts(cell)
@@ -134,6 +187,7 @@ local function open_waitlist()
     end
     write('live', int(number_in('live') + 1))
     count(e.cell, e.state == 'w' and 1 or 0, e.state == 'o' and 1 or 0)
+    if e.state == 'o' then note_offers(e.number, 1) end
   end
 
   -- why entries end, where that is counted by itself
@@ -155,6 +209,7 @@ local function open_waitlist()
     end
     write('live', int(math.max(number_in('live') - 1, 0)))
     count(e.cell, e.state == 'w' and -1 or 0, e.state == 'o' and -1 or 0)
+    if e.state == 'o' then note_offers(number, -1) end
   end
 
   -- offer notes that an entry that waits has an offer of so many units
@@ -165,6 +220,7 @@ local function open_waitlist()
     replace(number, line_of(e))
     count(e.cell, -1, 1)
     add('n|offers')
+    note_offers(number, 1)
   end
 
   local function paused() return number_in('paused') > 0 end
@@ -205,9 +261,10 @@ local function open_waitlist()
 
   return {
     entry = entry_of, numbers = numbers_of, number_under = number_under, counts = counts, put = put, take = take, offer = offer, number_in = number_in,
-    id_of = id_of, ended = ended, follow = follow, keep = keep, paused = paused, pause = pause,
+    offers = offers, id_of = id_of, ended = ended, follow = follow, keep = keep, paused = paused, pause = pause,
     fields = function()
       local all = {}
+      if written.offers then known.offers = text_of_offers() end
       for field in pairs(written) do all[field] = known[field] end
       return all
     end,

@@ -176,6 +176,9 @@ func (a *App) Start() error {
 	}
 	a.poolKey = key
 	a.signing.Store(s)
+	if err := a.parts.checkSales(d); err != nil {
+		return err
+	}
 	if err := a.lists.Start(key, d); err != nil {
 		return err
 	}

@@ -15,6 +15,11 @@ type Part interface {
 	Stop()
 }
 
+// A partOfSales is a Part that may find that the configuration does not go with the sales that there are.
+type partOfSales interface {
+	CheckSales(d *edgeruntime.Runtime) error
+}
+
 // parts are those of one configuration, by key.
 type parts struct {
 	mu    sync.Mutex
@@ -36,6 +41,18 @@ func (a *App) Part(key any, create func() Part) Part {
 	p := create()
 	ps.byKey[key], ps.order = p, append(ps.order, p)
 	return p
+}
+
+// checkSales is called before start, once the edge knows the sales, if Redis has answered.
+func (ps *parts) checkSales(d *edgeruntime.Runtime) error {
+	for _, p := range ps.all() {
+		if of, ok := p.(partOfSales); ok {
+			if err := of.CheckSales(d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (ps *parts) start(d *edgeruntime.Runtime) {

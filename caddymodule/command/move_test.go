@@ -15,6 +15,7 @@ import (
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/store/waitlist"
 )
 
 // A shop outgrows its machine: the stock goes to a Redis with all that was promised, sells there alone, and comes back.
@@ -27,6 +28,8 @@ func TestMove(t *testing.T) {
 	here := sitetest.NewStoreShopper(t, dir)
 	here.HoldAs(record.ModeBackend, "waits", "plain", 2, time.Hour)
 	order(t, here, 1)
+	here.Hold("few", "few", 3, time.Hour)
+	enter(t, here, "Ben")
 	says := func(status int, want string, args ...string) {
 		t.Helper()
 		if r := s.Run(append([]string{"move"}, args...)...); r.Status != status || !strings.Contains(r.Out+r.Errors, want) {
@@ -71,6 +74,9 @@ func TestMove(t *testing.T) {
 	there := sitetest.NewShopper(t, server)
 	there.Must(there.Confirm(t.Context(), "double11", "waits", reservation.SourceShop, "paid"))
 	order(t, there, 2)
+	if all, last, err := waitlist.ReadAll(t.Context(), there.Shard().Data("double11")); err != nil || len(all) != 1 || last != 1 || all[0].Buyer != "Ben" || all[0].Identity("phone") != "of-Ben" {
+		t.Errorf("%d people wait, the last is %d, %v", len(all), last, err)
+	}
 	if b := sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", ""); b.Status != "open" || b.Cell("plain", "") != "100 96 0 0 4" {
 		t.Errorf("the sale is %+v", b)
 	}

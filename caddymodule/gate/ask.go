@@ -1,6 +1,7 @@
 package gate
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -68,15 +69,21 @@ func (j *Judge) Reads(kind string) bool { return len(j.identity(kind)) > 0 }
 
 // MaySell reports whether an attempt at the gate can be one of a sale, by what its configuration says.
 func (j *Judge) MaySell(saleID string) bool {
-	return !j.OnlyChecks() && (len(j.Sale) == 0 || slices.ContainsFunc(j.Sale, func(expr string) bool { return expr == saleID || hasPlaceholder(expr) }))
+	return !j.OnlyChecks() && j.isOf(saleID)
+}
+
+// isOf reports whether an attempt may be one of a sale.
+func (j *Judge) isOf(saleID string) bool {
+	return len(j.Sale) == 0 || slices.ContainsFunc(j.Sale, func(expr string) bool { return expr == saleID || hasPlaceholder(expr) })
 }
 
 // Title names the gate in warnings.
 func (j *Judge) Title() string {
-	if j.Name == "" {
-		return "the gate without a name"
+	what := "the gate "
+	if j.enters {
+		what = "the stockgate_waitlist "
 	}
-	return "the gate " + j.Name
+	return what + cmp.Or(j.Name, "without a name")
 }
 
 // addressUses lists the options that use the client's address.

@@ -76,6 +76,8 @@ func (w *authWalk) handler(h caddyhttp.MiddlewareHandler, known bool, invoked []
 		w.bare = w.bare || &h.Judge == w.judge && !known
 	case *Check:
 		w.bare = w.bare || &h.Judge == w.judge && !known
+	case *WaitlistHandler:
+		w.bare = w.bare || &h.Judge == w.judge && !known
 	case *caddyhttp.Subroute:
 		return w.routes(h.Routes, known, invoked)
 	case *caddyhttp.Invoke:

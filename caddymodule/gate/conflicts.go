@@ -98,7 +98,7 @@ func (g *Gate) decides(then string) bool {
 // conflict reports the first conflict among the options.
 func (j *Judge) conflict() error {
 	for _, c := range conflicts {
-		if c.check && !j.OnlyChecks() || !given[c.option](j) {
+		if c.check && (!j.OnlyChecks() || j.enters) || !given[c.option](j) {
 			continue
 		}
 		if c.needs != "" && !given[c.needs](j) {

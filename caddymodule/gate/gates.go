@@ -38,6 +38,7 @@ func (gs *Gates) Start(d *edgeruntime.Runtime) {
 	for _, j := range all {
 		j.warnLoaded(all)
 	}
+	gs.warnLists(d, all)
 	for _, g := range gs.Selling() {
 		if g.Queue != nil {
 			s := &sender{Gate: g, runtime: d}

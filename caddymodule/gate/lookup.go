@@ -33,7 +33,7 @@ func (j *Judge) provisionLookup() (err error) {
 		return errors.New("{lookup.…}: say what the shop is asked, such as `lookup GET http://shop:3000/cart`")
 	case j.Lookup == nil:
 		return nil
-	case !reads && j.OnlyChecks():
+	case !reads && j.OnlyChecks() && !j.enters:
 		return errors.New("lookup: one_at_a_time reads no id of a cart in what the shop answers: write `one_at_a_time {lookup.cart.id}`, or leave lookup out")
 	case !reads:
 		return errors.New("lookup: no value reads what the shop answers: write `lines {lookup.items} sku quantity`, or leave lookup out")

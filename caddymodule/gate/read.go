@@ -127,7 +127,7 @@ func (j *Judge) readRequest(r *http.Request, p *purchase) (*sale.Refusal, error)
 	env := j.env(r, p)
 	if j.lookup == nil {
 		p.room, no = j.reader.Read(r, body, env)
-		if j.OnlyChecks() && j.passesOthers() && env.Argument != nil {
+		if j.OnlyChecks() && j.passesOthers() && (env.Argument != nil || j.enters) {
 			j.dropUnlisted(p.attempt)
 		}
 		return no, nil

@@ -34,7 +34,12 @@ func (j *Judge) Risks() (risks []OptionRisk) {
 		add("outcome", j.gate.shapedAnswers()...)
 		add("lookup", j.gate.otherCarts()...)
 	}
-	add("buyer", j.buyerRisks()...)
+	if j.enters {
+		add("buyer", j.JWT.Risks(j.Buyer)...)
+		add("waitlist", j.placeRisks()...)
+	} else {
+		add("buyer", j.buyerRisks()...)
+	}
 	add("values", j.valueRisks()...)
 	add("lines", j.lineRisks()...)
 	add("identities", j.emailRisks()...)
@@ -56,7 +61,7 @@ func (j *Judge) logRisks() {
 
 // methodRisks warn about a gate that takes GET requests for attempts to buy.
 func (j *Judge) methodRisks() []string {
-	if j.around.methods || j.Options.Any() || j.onlyTurns() {
+	if j.around.methods || j.Options.Any() || j.onlyTurns() || j.enters {
 		return nil
 	}
 	return []string{"no matcher restricts the method, so every matching request is an attempt to buy, a GET too: " +

@@ -97,7 +97,7 @@ func (j *Judge) walk(r *http.Request, p *purchase, rules []rule) *sale.Refusal {
 		}
 		no, ends := one.judge(j, r, p)
 		switch {
-		case no != nil && one.newOnly && p.named():
+		case no != nil && one.newOnly && j.gate != nil && p.named():
 			return j.gate.unlessRepeat(r, p, no)
 		case no != nil:
 			p.recheck.End()

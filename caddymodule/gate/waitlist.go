@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/filters/scope"
@@ -27,9 +28,15 @@ func init() { caddy.RegisterModule(new(WaitlistHandler)) }
 // A GET with `Prefer: wait=25` is answered when there is news, one with `Accept: text/event-stream` gets all news as
 // server-sent events. With fast_refusals the listener wrapper answers GET and HEAD of places.
 //
-// Its options are the options of the gate that read and judge an attempt: lines and buyer are required.
+// Its options are the options of the gate that read and judge an attempt: lines and buyer are required. With other_items
+// pass, items that no sale lists are left out of a cart: one that is listed must be left.
 type WaitlistHandler struct {
 	AttemptOptions
+	// Lookup asks the shop, in the buyer's name, what is in the cart of a person who enters. Default: the request says it.
+	Lookup *inquiry.Spec `json:"lookup,omitempty"`
+	// Ref names the cart for a lookup whose URL or body has {ref}. Default: none.
+	Ref []string `json:"ref,omitempty"`
+
 	Judge `json:"-"`
 	// down is closed when the server shuts down or the configuration goes: requests that are open end then.
 	down chan struct{}
@@ -86,7 +93,7 @@ var errNoBuyer = errors.New("stockgate_waitlist needs buyer: say who waits, as t
 
 // bind gives the judge the options of the waiting list.
 func (l *WaitlistHandler) bind() {
-	l.Judge.AttemptOptions, l.enters = &l.AttemptOptions, true
+	l.Judge.AttemptOptions, l.names, l.enters = &l.AttemptOptions, names{Lookup: l.Lookup, Ref: l.Ref}, true
 }
 
 // conflict is as for a check; besides, the list must know who waits.
@@ -98,6 +105,9 @@ func (l *WaitlistHandler) conflict() error {
 		if there {
 			return errors.New(option + " is no option of stockgate_waitlist: write it at the gate")
 		}
+	}
+	if len(l.Ref) > 0 && l.Lookup == nil {
+		return errors.New("ref needs lookup: at stockgate_waitlist it only names the cart about which the shop is asked")
 	}
 	return l.Judge.conflict()
 }
@@ -133,7 +143,7 @@ func (l *WaitlistHandler) enter(w http.ResponseWriter, r *http.Request, next cad
 	}
 	entered, no, err := p.runtime.Enter(r.Context(), p.listing, p.attempt, p.lines)
 	switch {
-	case errors.Is(err, edge.ErrNoWaitlist), errors.Is(err, edge.ErrOneItem):
+	case errors.Is(err, edge.ErrNoWaitlist), errors.Is(err, edge.ErrOneItem), errors.Is(err, edge.ErrBundle):
 		no = &sale.Refusal{Reason: sale.Malformed, Detail: err.Error()}
 	case err != nil:
 		no = refuse.Unavailable

@@ -4,6 +4,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
+	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
@@ -11,6 +12,7 @@ import (
 func ReadWaitlistDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	h.Next() // the directive's name
 	at := *h.Dispenser
+	warn := directive.NewWarner(&h, "stockgate_waitlist")
 	matchers, err := h.ExtractMatcherSet()
 	if err != nil {
 		return nil, h.WrapErr(err)
@@ -40,7 +42,8 @@ func ReadWaitlistDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue,
 	if _, err := trial.newRefuser(); err != nil {
 		return nil, directive.WrapOption(at, err)
 	}
-	warnGuard(directive.NewWarner(&h, "stockgate_waitlist"))
+	warnRisks(warn, &trial.Judge, matchers)
+	warnGuard(warn)
 	return h.NewRoute(matchers, list), nil
 }
 
@@ -61,10 +64,14 @@ func ReadWaitlistDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue,
 //		allow    <list...>
 //		rate     …
 //		challenge pow { … }
+//		other_items refuse|pass
+//		lookup   [GET|POST] <url> [<body>] { … }
+//		ref      <value...>
 //		max_body <size>
 //		body     checked|ignored
 //		also_query <parameter[=prefix]...>
 //		refuse   …
+//		messages …
 //		fast_refusals …
 //	}
 //
@@ -79,9 +86,11 @@ func (l *WaitlistHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	}
 	at := *d
 	options := l.directives()
-	for _, not := range []string{"one_at_a_time", "max_in_flight", "other_items", "websockets"} {
+	for _, not := range []string{"one_at_a_time", "max_in_flight", "websockets"} {
 		delete(options, not)
 	}
+	options["lookup"] = directive.Option{Usage: inquiry.LookupUsage, Read: inquiry.ReadLookup(&l.Lookup)}
+	options["ref"] = directive.Option{Usage: "ref <value...>", Read: directive.Texts(&l.Ref)}
 	if err := directive.ReadBlock(d, options); err != nil {
 		return err
 	}

@@ -144,13 +144,9 @@ func (l *WaitlistHandler) later(w http.ResponseWriter, r *http.Request) error {
 	return l.refuse(w, r, "", time.Now(), refuse.Unavailable)
 }
 
-const (
-	// pollAfter is the least time in seconds between two questions of a person, and pollsPerSecond how many questions
-	// of all may come to all edges.
-	pollAfter, pollsPerSecond = 2, 30_000
-	// farAway is how far ahead the end of an offer is in a pause at least.
-	farAway = 10 * 365 * 24 * time.Hour
-)
+// pollAfter is the least time in seconds between two questions of a person, and pollsPerSecond how many questions
+// of all may come to all edges.
+const pollAfter, pollsPerSecond = 2, 30_000
 
 // pollIn is in how many seconds a person may ask again when so many are on the list. It is spread: clients that all
 // come back in the same second are the next stampede.
@@ -195,8 +191,8 @@ func (a *asker) look() (s standing) {
 	if p.Entry.Offered {
 		now := listing.Now().UTC()
 		s.State, s.Now = "offered", now.Truncate(time.Second)
-		if until := p.Entry.Until.UTC(); listing.Status != sale.Paused && until.Sub(now) < farAway {
-			s.Until = until
+		if listing.Status != sale.Paused && !p.Entry.Until.IsZero() {
+			s.Until = p.Entry.Until.UTC()
 		}
 	}
 	return s

@@ -117,6 +117,12 @@ func TestWaitlist(t *testing.T) {
 		t.Errorf("the stock is %s", got)
 	}
 	orders(s, "dan", `{"sku":"few","quantity":2}`).Is(t, http.StatusCreated, "")
+	eve, _ := enters(s, "eve", `{"sku":"few"}`)
+	eve.hears("waiting")
+	sitetest.Do[any](s, "POST", "/stockgate/sales/double11/close", "")
+	if told := eve.hears("ended"); told.Why != "closed" {
+		t.Errorf("eve is told %+v", told)
+	}
 }
 
 // A place names one person only, and no client finds another's.

@@ -169,13 +169,14 @@ func (e *Edge) recall(l *Listing, lines []sale.Line, did *atomic.Bool) func() *s
 
 // reserve holds stock, in the place of a hold of the same order or of an offer to the person if there is one.
 func (e *Edge) reserve(ctx context.Context, l *Listing, claim *reservation.ReserveRequest, who *person, inPlaceOf string) (reservation.Hold, *sale.Refusal, error) {
-	if inPlaceOf == "" {
-		if identities, ok := e.accepts(l, who, claim.Lines); ok {
-			return e.Store.Accept(ctx, claim, identities)
-		}
+	identities, accepts := e.accepts(l, who, claim.Lines)
+	switch {
+	case inPlaceOf == "" && accepts:
+		return e.Store.Accept(ctx, claim, identities)
+	case inPlaceOf == "":
 		return e.Store.Reserve(ctx, claim)
 	}
-	hold, refusal, err := e.Store.Swap(ctx, claim, inPlaceOf)
+	hold, refusal, err := e.Store.Swap(ctx, claim, inPlaceOf, identities, accepts)
 	if err == nil && refusal == nil {
 		e.own.take(inPlaceOf)
 	}

@@ -40,7 +40,7 @@ func charges(l *Listing, who *person, lines []sale.Line, now time.Time) (out []r
 		for kind := range limit.Per.All {
 			identity := who.identity(kind)
 			switch {
-			case identity == "" && s.Missing == sale.SkipMissing:
+			case identity == "" && (s.Missing == sale.SkipMissing || who.partly):
 			case identity == "" && limit.Shadow:
 				shadow = cmp.Or(shadow, missing(kind))
 			case identity == "":
@@ -95,6 +95,7 @@ func cost(limit *sale.Limit, lines, bundles []sale.Line) (amount int64) {
 type person struct {
 	secret  *identity.Secret
 	attempt *sale.Attempt
+	partly  bool                           // limits do not count an identity that is missing, whatever the sale says
 	known   [8]struct{ kind, hash string } // there are six kinds
 }
 

@@ -47,7 +47,7 @@ type followed struct {
 
 // newFollowed begins at a journal's seq: earlier replies do not count.
 func newFollowed(l *Listing, now func() time.Duration, epoch string, seq int64, at time.Duration) *followed {
-	f := &followed{now: now, sale: l.Sale, kinds: identitiesOf(l.Sale), epoch: epoch, alone: make([]int32, len(l.Sale.Items)), regional: make(map[string]int32)}
+	f := &followed{now: now, sale: l.Sale, kinds: l.Sale.KnownBy(), epoch: epoch, alone: make([]int32, len(l.Sale.Items)), regional: make(map[string]int32)}
 	n := int32(0)
 	for i := range l.Sale.Items {
 		item := &l.Sale.Items[i]

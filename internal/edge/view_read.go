@@ -58,7 +58,7 @@ func (r *journalReader) begin(ctx context.Context, j *journalOf) error {
 		r.edge.risk.Began(j.id, j.epoch, j.at, asked)
 	}
 	if j.waits == nil { // what the journal tells from here on may be in it already
-		if j.waits, err = waitlist.Load(ctx, r.journals.Data(j.id)); err != nil {
+		if j.waits, err = waitlist.Load(ctx, r.journals.Data(j.id), waitlist.ByArrival); err != nil {
 			return err
 		}
 	}

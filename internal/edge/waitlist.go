@@ -18,8 +18,11 @@ var ErrNoWaitlist = errors.New("the sale has no waiting list")
 // refuseTurn has the refusals of items for which others wait, without an allocation for each attempt.
 var refuseTurn = sale.Refuse(sale.NotYourTurn)
 
-// ErrOneItem says that an attempt to enter is not about one item.
-var ErrOneItem = errors.New("one item at a time can be waited for")
+// ErrOneItem says that an attempt to enter is not about one item, and ErrBundle that it is about a bundle.
+var (
+	ErrOneItem = errors.New("one item at a time can be waited for")
+	ErrBundle  = errors.New("a bundle cannot be waited for: wait for one of its items")
+)
 
 // list is the waiting list of a sale, as far as this edge knows it; nil: there is none, or it is not known.
 func (l *Listing) list() *waitlist.List {
@@ -27,21 +30,6 @@ func (l *Listing) list() *waitlist.List {
 		return f.waits
 	}
 	return nil
-}
-
-// identitiesOf are the kinds that the limits of a sale name, beside the buyer. One person is who shares one of them.
-func identitiesOf(s *sale.Sale) []string {
-	var kinds []string
-	seen := map[string]bool{"buyer": true}
-	for i := range s.Limits {
-		for kind := range s.Limits[i].Per.All {
-			if !seen[kind] {
-				seen[kind] = true
-				kinds = append(kinds, kind)
-			}
-		}
-	}
-	return kinds
 }
 
 // turn judges from memory whether others wait for what an attempt asks. listed: the person is on the list, or is not
@@ -95,7 +83,7 @@ func (e *Edge) accepts(l *Listing, who *person, lines []sale.Line) (identities s
 			return "", false
 		}
 	}
-	return waitlist.IdentitiesText(identitiesOf(l.Sale), who.identity), true
+	return waitlist.IdentitiesText(l.Sale.KnownBy(), who.identity), true
 }
 
 // Enter puts a person on the waiting list of a sale for one item, or says why not. lines are the attempt's, as the sale
@@ -104,6 +92,8 @@ func (e *Edge) Enter(parent context.Context, l *Listing, a *sale.Attempt, lines 
 	switch {
 	case l.Sale.Waitlist == nil:
 		return waitlist.Entered{}, nil, ErrNoWaitlist
+	case l.Sale.BundlesIn(a) != nil:
+		return waitlist.Entered{}, nil, ErrBundle
 	case len(lines) != 1:
 		return waitlist.Entered{}, nil, ErrOneItem
 	}
@@ -123,7 +113,7 @@ func (e *Edge) Enter(parent context.Context, l *Listing, a *sale.Attempt, lines 
 	}
 	entered, no, err := e.desk.Enter(combine.Within(parent, e.shard.Timeout()), &waitlist.Entrant{
 		Sale: l.Sale.ID, Cell: lines[0].Cell(), Quantity: lines[0].Quantity, Buyer: who.buyer(),
-		Identities: waitlist.IdentitiesText(identitiesOf(l.Sale), who.identity), Most: l.Sale.Waitlist.Max,
+		Identities: waitlist.IdentitiesText(l.Sale.KnownBy(), who.identity), Most: l.Sale.Waitlist.Max,
 	})
 	if err == nil && no == nil {
 		e.wakeOfferer()
@@ -168,7 +158,7 @@ func (e *Edge) awaited(yield func(waitlist.Sale) bool) {
 		if people, _ := list.Size(); people == 0 {
 			continue
 		}
-		s := waitlist.Sale{ID: l.Sale.ID, List: list, Request: func(entry *waitlist.Entry) (*reservation.ReserveRequest, *sale.Refusal) { return e.offerTo(l, entry) }}
+		s := waitlist.Sale{ID: l.Sale.ID, List: list, Least: l.leastOf, Request: func(entry *waitlist.Entry) (*reservation.ReserveRequest, *sale.Refusal) { return e.offerTo(l, entry) }}
 		if l.Sale.Waitlist != nil {
 			s.Offer = time.Duration(l.Sale.Waitlist.Offer)
 		}
@@ -176,6 +166,16 @@ func (e *Edge) awaited(yield func(waitlist.Sale) bool) {
 			return
 		}
 	}
+}
+
+// leastOf is how many units of a cell an order must have.
+func (l *Listing) leastOf(cell string) int64 {
+	line, _ := l.Sale.LineOf(cell)
+	if item, ok := l.Sale.Item(line.SKU); ok {
+		least, _ := item.Bounds()
+		return least
+	}
+	return 1
 }
 
 // offerTo is the request that holds units for an entry.
@@ -186,11 +186,13 @@ func (e *Edge) offerTo(l *Listing, entry *waitlist.Entry) (*reservation.ReserveR
 	}
 	line.Quantity = entry.Quantity
 	lines := []sale.Line{line}
-	who := person{attempt: new(sale.Attempt)}
-	for i, kind := range identitiesOf(l.Sale) {
+	// a limit may name an identity since the person has entered: it counts the order
+	who := person{attempt: new(sale.Attempt), partly: true}
+	kinds := l.Sale.KnownBy()
+	for i, kind := range kinds {
 		who.known[i].kind, who.known[i].hash = kind, entry.Identity(kind)
 	}
-	last := &who.known[len(identitiesOf(l.Sale))]
+	last := &who.known[len(kinds)]
 	last.kind, last.hash = "buyer", entry.Buyer
 	charged, _, no := charges(l, &who, lines, l.Now())
 	if no != nil {

@@ -25,6 +25,15 @@ func (s *Sale) Advice(now time.Time) []string {
 		}
 	}
 	all = append(all, s.adviceOnLimits()...)
+	if s.Waitlist != nil && s.hasBundles() {
+		var bundles adviceOn
+		for i := range s.Items {
+			if s.Items[i].IsBundle() {
+				bundles.add("people cannot wait for the bundle %s, only for its items: while they do, orders of the bundle are refused as not_your_turn", s.Items[i].SKU)
+			}
+		}
+		all = append(all, bundles.text()...)
+	}
 	if !now.Before(s.EndsAt) {
 		all = append(all, fmt.Sprintf("ends_at %s is in the past: the sale sells nothing, open or not", written(s.EndsAt)))
 	}

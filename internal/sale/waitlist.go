@@ -2,6 +2,7 @@ package sale
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"go.yaml.in/yaml/v4"
@@ -20,6 +21,20 @@ type Waitlist struct {
 	Offer Span `json:"offer"`
 	// Max is how many people may be on the list: 1 to 1,000,000. Default: 200,000.
 	Max int64 `json:"max"`
+}
+
+// KnownBy are the kinds of identities, beside the buyer, by which the sale knows a person on its waiting list: those that
+// limits name. Who shares one of them is one person.
+func (s *Sale) KnownBy() []string {
+	var kinds []string
+	for i := range s.Limits {
+		for kind := range s.Limits[i].Per.All {
+			if kind != "buyer" && !slices.Contains(kinds, kind) {
+				kinds = append(kinds, kind)
+			}
+		}
+	}
+	return kinds
 }
 
 // filled returns a copy with defaults in place of zeros.

@@ -28,7 +28,7 @@ func SwappedCart(t *testing.T, p Shopper) reservation.Hold {
 		t.Fatal(refusal, err)
 	}
 	cart.ID, cart.Lines = "B", []sale.Line{{SKU: "few", Quantity: 1}}
-	if _, refusal, err := p.Swap(t.Context(), &cart, "A"); refusal != nil || err != nil {
+	if _, refusal, err := p.Swap(t.Context(), &cart, "A", "", false); refusal != nil || err != nil {
 		t.Fatal(refusal, err)
 	}
 	return first

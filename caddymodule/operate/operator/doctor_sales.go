@@ -76,8 +76,10 @@ func (d *doctor) sales() {
 	for l := range d.runtime.Catalogue().All {
 		d.limits(l)
 		d.unread(l)
+		d.waitlist(l)
 		d.recounted(l)
 	}
+	d.waitlists()
 	d.shared()
 }
 
@@ -127,7 +129,6 @@ func (d *doctor) sale(id string) {
 		d.Add(adminapi.LevelOK, "sale", "%s is %s, and its stock balances", id, b.Status)
 	}
 	d.judgeQueue(id, head)
-	d.judgeWaitlist(id)
 	d.judgeJournal(b, head)
 	d.judgeMirror(b, head)
 }

@@ -149,6 +149,9 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 	if next.ID != id {
 		return nil, request.Bad("the file is about the sale %s, the path about %s", next.ID, id)
 	}
+	if err := o.checkReaders(next); err != nil {
+		return nil, err
+	}
 	warning, err := o.askLedger(id, &options)
 	if err != nil {
 		return nil, err

@@ -2,13 +2,28 @@ package operator
 
 import (
 	"net/http"
+	"strings"
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
+
+// checkReaders refuses a file with a waiting list if handlers of this edge could not know the people on it: the
+// configuration would not load again.
+func (o *operator) checkReaders(next *sale.Sale) error {
+	if l, ok := o.runtime.Catalogue().Sale(next.ID); ok && l.Status == sale.Closed {
+		return nil
+	}
+	if faults := gate.Of(o.app).Unread(next); len(faults) > 0 {
+		return request.Bad("%s", strings.Join(faults, "; "))
+	}
+	return nil
+}
 
 // waitlistOf is the waiting list of a sale, as this edge follows it or, where it does not, as Redis has it; nil: there is none.
 func (o *operator) waitlistOf(id string) (*adminapi.WaitlistState, error) {

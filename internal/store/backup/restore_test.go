@@ -16,9 +16,12 @@ import (
 	"github.com/stockgate/stockgate/internal/store/child"
 	"github.com/stockgate/stockgate/internal/store/journal"
 	"github.com/stockgate/stockgate/internal/store/queue"
+	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/store/waitlist"
 	"github.com/stockgate/stockgate/internal/test/stocktest"
+	"github.com/stockgate/stockgate/lua"
 )
 
 func TestMain(m *testing.M) { stocktest.Main(m) }
@@ -132,4 +135,70 @@ func TestRestore(t *testing.T) {
 			t.Errorf("an operator has opened %s, and it is %+v, %v", id, b, err)
 		}
 	}
+}
+
+// People on a waiting list are restored with their sale, and an offer goes on for what was left of it when an operator opens it.
+func TestRestoreKeepsWhoWaits(t *testing.T) {
+	at, err := os.MkdirTemp("", "sg")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(at) })
+	s, store := open(t, filepath.Join(at, "stock"), "shop")
+	file := stocktest.OpenSale("open", 1)
+	file.Waitlist = &sale.Waitlist{Offer: sale.Span(time.Hour), Max: 100}
+	stocktest.Load(t, store, file)
+	hold := &reservation.ReserveRequest{ID: "first", Sale: "open", Version: 2, Buyer: "b", Lines: []sale.Line{{SKU: "a", Quantity: 1}}, HoldFor: time.Hour, Mode: "response"}
+	if _, refusal, err := store.Reserve(stocktest.Soon(t), hold); refusal != nil || err != nil {
+		t.Fatal(refusal, err)
+	}
+	for _, buyer := range []string{"Ann", "Ben"} {
+		if _, err := store.RunPromised(stocktest.Soon(t), "open", shard.Op(lua.Enter, "a", 1, 10, buyer, " phone=of-"+buyer)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := store.Release(stocktest.Soon(t), "open", "first", reservation.SourceUnsent, ""); err != nil {
+		t.Fatal(err)
+	}
+	offer := &reservation.ReserveRequest{Sale: "open", Version: 2, Buyer: "Ann", Lines: []sale.Line{{SKU: "a", Quantity: 1}}, HoldFor: time.Hour}
+	if made, err := store.Offer(stocktest.Soon(t), "open", []int64{1}, []*reservation.ReserveRequest{offer}); err != nil || made[0].Refusal != nil || made[0].Gone {
+		t.Fatalf("%+v, %v", made, err)
+	}
+	saved, err := s.Backup(stocktest.Soon(t), func(child.Stage) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := filepath.Join(at, "again")
+	_, err = backup.Restore(stocktest.Soon(t), backup.Options{Dir: again, Log: zap.NewNop()}, saved)
+	saved.Close()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, store = open(t, again, "shop")
+	exp := func() int64 {
+		r, err := store.Reservation(stocktest.Soon(t), offerOf(t, store))
+		if err != nil || r.State != record.Held {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return r.Exp.UnixMilli()
+	}
+	if left := exp(); left > time.Hour.Milliseconds() || left < 50*time.Minute.Milliseconds() {
+		t.Errorf("in the pause %d ms are left of the offer", left)
+	}
+	if err := store.SetStatus(stocktest.Soon(t), "open", sale.Open, "me"); err != nil {
+		t.Fatal(err)
+	}
+	if left := time.Until(time.UnixMilli(exp())); left > time.Hour || left < 50*time.Minute {
+		t.Errorf("the offer goes on for %v", left)
+	}
+}
+
+// offerOf is the id of the offer to the first of two people on the list.
+func offerOf(t *testing.T, store *reservation.Store) string {
+	t.Helper()
+	all, _, err := waitlist.ReadAll(stocktest.Soon(t), store.Shard().Data("open"))
+	if err != nil || len(all) != 2 || !all[0].Offered || all[1].Buyer != "Ben" || all[1].Identity("phone") != "of-Ben" {
+		t.Fatalf("on the list are %d, %v", len(all), err)
+	}
+	return all[0].OfferID()
 }

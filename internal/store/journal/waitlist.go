@@ -17,7 +17,8 @@ type WaitlistStep struct {
 	Cell              string
 	Quantity          int64
 	Buyer, Identities string
-	// Offered: units are offered to it, Quantity of them, until Until by Redis's own time.
+	// Offered: units are offered to it, Quantity of them, until Until by Redis's own time; zero: the sale is paused, and the
+	// pause does not count.
 	Offered bool
 	Until   time.Time
 	// Ends is why the entry has ended; empty: it has not.
@@ -78,8 +79,19 @@ func (m *Moved) offer() (w WaitlistStep, ok bool) {
 	if err != nil || r.Mode != record.ModeOffer || r.State != record.Held || len(r.Lines) != 1 {
 		return w, false
 	}
-	w.Offered, w.Cell, w.Quantity, w.Until = true, r.Lines[0].Cell, r.Lines[0].Units, r.Exp
+	w.Offered, w.Cell, w.Quantity, w.Until = true, r.Lines[0].Cell, r.Lines[0].Units, OfferUntil(r)
 	return w, true
+}
+
+// leastTime is the least exp of an offer that is a time: in a pause it is what is left of the offer, see lua/open_offers.lua.
+const leastTime = 1_000_000_000_000
+
+// OfferUntil is until when an offer lasts by Redis's own time; zero: its sale is paused, and the pause does not count.
+func OfferUntil(r *record.Record) time.Time {
+	if record.MsOf(r.Exp) < leastTime {
+		return time.Time{}
+	}
+	return r.Exp
 }
 
 // oneLine reads "cell quantity".

@@ -21,12 +21,12 @@ type Operation struct {
 }
 
 // SwapArgs are the arguments of a swap; told: it is told again.
-func (c *ReserveRequest) SwapArgs(hold string, notAfter int64, told bool) []any {
+func (c *ReserveRequest) SwapArgs(hold, identities string, notAfter int64, told bool) []any {
 	e := c.encode()
 	if told {
 		e = e.told(false)
 	}
-	return ofHold(hold).operation(e, notAfter).Args
+	return ofHold{hold, identities != "", ofOffer(identities)}.operation(e, notAfter).Args
 }
 
 // AcceptArgs are the arguments of an accept; told: it is told again.

@@ -15,11 +15,17 @@ type instead interface {
 	operation(c *encodedRequest, notAfter int64) shard.Operation
 }
 
-// ofHold is the id of a hold whose cart was changed.
-type ofHold string
+// ofHold is a hold whose cart was changed.
+type ofHold struct {
+	id string
+	// listed: its buyer may be on the waiting list, and has these identities.
+	listed     bool
+	identities ofOffer
+}
 
 func (hold ofHold) operation(c *encodedRequest, notAfter int64) shard.Operation {
-	return shard.Op(lua.Swap, append(c.insteadArgs(string(hold), notAfter, c.of.Ref), c.limitArgs()...)...)
+	args := append(c.insteadArgs(hold.id, notAfter, c.of.Ref), string(hold.identities))
+	return shard.Op(lua.Swap, append(args, c.limitArgs()...)...)
 }
 
 // ofOffer has the identities of a person who may have an offer, beside the buyer's: " kind=hash …".
@@ -51,9 +57,10 @@ func (c *encodedRequest) limitArgs() []any {
 // Swap is Reserve in the place of a hold of the same buyer and ref, whose cart was changed. The
 // hold is released; what the request lacks of it stays held until its token has expired, and a
 // confirm of it undoes the swap. The refusal is also pending if a request of the hold is still
-// being answered, or if the hold cannot be swapped any more.
-func (s *Store) Swap(ctx context.Context, c *ReserveRequest, hold string) (Hold, *sale.Refusal, error) {
-	return s.reserveInstead(ctx, c, ofHold(hold))
+// being answered, or if the hold cannot be swapped any more. listed: the buyer may be on the waiting list, with the
+// identities of Accept: an offer of what the request has more of ends, and its units are the request's.
+func (s *Store) Swap(ctx context.Context, c *ReserveRequest, hold, identities string, listed bool) (Hold, *sale.Refusal, error) {
+	return s.reserveInstead(ctx, c, ofHold{hold, listed, ofOffer(identities)})
 }
 
 // Accept is Reserve by a person who may be on the waiting list, with the hashes of the person's identities beside

@@ -193,7 +193,7 @@ func TestFoundWhileSwapped(t *testing.T) {
 		c.reserve("r1", of)
 		swapped := meanwhile{after: "hmget"}
 		swapped.do = func() {
-			if _, refusal, err := c.Swap(stocktest.Soon(t), c.claimOf("r2", of), "r1"); refusal != nil || err != nil {
+			if _, refusal, err := c.Swap(stocktest.Soon(t), c.claimOf("r2", of), "r1", "", false); refusal != nil || err != nil {
 				t.Error(refusal, err)
 			}
 		}

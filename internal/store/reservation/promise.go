@@ -123,15 +123,19 @@ func (s *Store) claimAgain(ctx context.Context, sale string, c *encodedRequest, 
 	if of == nil {
 		return s.reserveAt(ctx, sale, []*encodedRequest{&again})
 	}
-	if hold, ok := of.(ofHold); ok {
+	hold, ofCart := of.(ofHold)
+	if ofCart {
 		// no request of that hold was under way any more, which no movement says
-		free := shard.Op(lua.Free, string(hold))
+		free := shard.Op(lua.Free, hold.id)
 		if replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, sale, free); err != nil {
 			return replies, seq, err
 		}
 	}
 	replies, seq, err := s.shard.RunWith(ctx, s.shard.Options.ReplicaAcks, sale, of.operation(&again, again.notAfter))
 	if err == nil && (replies[0].Code() == lua.NotFound || replies[0].Code() == lua.Conflict) {
+		if hold.listed {
+			return s.claimAgain(ctx, sale, c, hold.identities)
+		}
 		return s.claimAgain(ctx, sale, c, nil)
 	}
 	return replies, seq, err

@@ -293,6 +293,7 @@ func (d *driver) swap(rt *rapid.T) model.Operation {
 	if rapid.IntRange(0, 3).Draw(rt, "the same lines") == 0 {
 		o.New.Lines = r.Lines
 	}
+	d.swapForOffer(rt, &o)
 	return o
 }
 

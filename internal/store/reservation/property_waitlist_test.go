@@ -73,6 +73,17 @@ func (d *driver) accept(rt *rapid.T, people []model.Waiter) model.Operation {
 	return o
 }
 
+// swapForOffer draws who swaps, and lets some swap for what they are offered.
+func (d *driver) swapForOffer(rt *rapid.T, o *model.Swap) {
+	o.Identities = rapid.SampledFrom(identities).Draw(rt, "identities")
+	for _, p := range d.model.Waitlist.People {
+		if p.Offered && rapid.Bool().Draw(rt, "for an offer") {
+			o.New.Lines, o.New.Limits, o.Identities = []model.Line{{Cell: p.Cell, Units: p.Units}}, nil, " is="+p.Buyer
+			return
+		}
+	}
+}
+
 // overtakes is the cell of which an order got units for which others wait; empty: of none.
 func overtakes(was *model.Shard, o model.Reserve) string {
 	for _, line := range o.Lines {

@@ -53,8 +53,49 @@ func told(op model.Operation) model.Operation {
 	case model.Accept:
 		o.New.Told = true
 		return o
+	case model.Swap:
+		o.New.Told = true
+		return o
 	}
 	return op
+}
+
+// swapOf changes the cart of an order of Ann, which has a unit of "b".
+func swapOf(w *twin, cell string, units int64) model.Operation {
+	if w.model.Records["r"] == nil {
+		first := take("r", 1)
+		first.Mode, first.Ref, first.Buyer, first.Lines[0].Cell, first.Version = "backend", "order-1", "Ann", "b", w.model.Version
+		w.run(first)
+	}
+	o := model.Swap{Old: "r", New: take("new", units), Identities: " phone=of-Ann"}
+	o.New.Mode, o.New.Ref, o.New.Buyer, o.New.Lines[0].Cell, o.New.Limits, o.New.Version = "backend", "order-1", "Ann", cell, nil, w.model.Version
+	return o
+}
+
+// keyed is an order under an idempotency key.
+func keyed(op model.Operation, id string) model.Operation {
+	o := op.(model.Accept)
+	o.New.ID, o.New.Guard, o.New.Print = id, "k|Ann key", "print"
+	return o
+}
+
+// inQueue is an order of a gate with a queue.
+func inQueue(op model.Operation) model.Operation {
+	o := op.(model.Accept)
+	o.New.Waits = waitsFor(1)
+	return o
+}
+
+// withAnother is an order of a bundle: a unit of "b" goes with its units.
+func withAnother(op model.Operation) model.Operation {
+	b := model.Line{Cell: "b", Units: 1}
+	if o, ok := op.(model.Accept); ok {
+		o.New.Lines = append(o.New.Lines, b)
+		return o
+	}
+	o := op.(model.Reserve)
+	o.Lines = append(o.Lines, b)
+	return o
 }
 
 // entryRows are the rows of the table. A model.Reserve and a model.Swap are of a person who is not on the list.
@@ -87,26 +128,37 @@ var entryRows = map[string]func(w *twin) model.Operation{
 		o.New.Mode, o.New.Ref, o.New.Buyer, o.New.Version = "backend", "order-1", "Eve", w.model.Version
 		return o
 	},
-	"leave":                         func(*twin) model.Operation { return model.Withdraw{Number: 1, Buyer: "Ann", Cause: "left"} },
-	"leave by another person":       func(*twin) model.Operation { return model.Withdraw{Number: 1, Buyer: "Zoe", Cause: "left"} },
-	"leave after a fence":           func(*twin) model.Operation { return model.Withdraw{Buyer: "Ann", Cause: "left"} },
-	"taken off by an operator":      func(*twin) model.Operation { return model.Withdraw{Number: 1, Cause: "operator"} },
-	"expire":                        func(*twin) model.Operation { return model.Expire{Most: 100} },
-	"pause offers":                  func(*twin) model.Operation { return model.Offers{Pause: true, Cause: "me"} },
-	"resume offers":                 func(*twin) model.Operation { return model.Offers{Cause: "me"} },
-	"pause":                         func(*twin) model.Operation { return model.SetStatus{Status: "paused"} },
-	"close":                         func(*twin) model.Operation { return model.SetStatus{Status: "closed"} },
-	"confirm the offer by answer":   func(*twin) model.Operation { return model.Confirm{ID: offerHeld, Word: "answer"} },
-	"confirm the offer by operator": func(*twin) model.Operation { return model.Confirm{ID: offerHeld, Word: "operator"} },
-	"doubt the offer":               func(*twin) model.Operation { return model.Doubt{ID: offerHeld} },
-	"extend the offer":              func(*twin) model.Operation { return model.Extend{ID: offerHeld, HoldFor: 5000, Longest: 60_000} },
-	"return the offer":              func(*twin) model.Operation { return model.Return{ID: offerHeld, Return: "x"} },
-	"probed present, the offer":     func(*twin) model.Operation { return model.Probed{ID: offerHeld, Verdict: "present"} },
-	"release the offer by shop":     func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "shop"} },
-	"release the offer as unsent":   func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "unsent"} },
-	"release the offer by probe":    func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "probe"} },
-	"release the offer by operator": func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "operator"} },
-	"release the offer by force":    func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "force"} },
+	"swap for the offer":                  func(w *twin) model.Operation { return swapOf(w, "a", 2) },
+	"swap for less than the offer":        func(w *twin) model.Operation { return swapOf(w, "a", 1) },
+	"swap for more than the offer":        func(w *twin) model.Operation { return swapOf(w, "a", 3) },
+	"swap for another item":               func(w *twin) model.Operation { return swapOf(w, "b", 2) },
+	"swap for the offer after a fence":    func(w *twin) model.Operation { return told(swapOf(w, "a", 2)) },
+	"offer less after a fence":            func(*twin) model.Operation { return told(offerTo(7, "Ann", 1)) },
+	"order under a key":                   func(*twin) model.Operation { return keyed(orders("Ann", "a", 2), "new") },
+	"order under the same key":            func(*twin) model.Operation { return keyed(orders("Ann", "a", 2), "newer") },
+	"order where the gate has a queue":    func(*twin) model.Operation { return inQueue(orders("Ann", "a", 2)) },
+	"bundle with it":                      func(*twin) model.Operation { return withAnother(take("new", 1)) },
+	"bundle by the person with the offer": func(*twin) model.Operation { return withAnother(orders("Ann", "a", 1)) },
+	"leave":                               func(*twin) model.Operation { return model.Withdraw{Number: 1, Buyer: "Ann", Cause: "left"} },
+	"leave by another person":             func(*twin) model.Operation { return model.Withdraw{Number: 1, Buyer: "Zoe", Cause: "left"} },
+	"leave after a fence":                 func(*twin) model.Operation { return model.Withdraw{Buyer: "Ann", Cause: "left"} },
+	"taken off by an operator":            func(*twin) model.Operation { return model.Withdraw{Number: 1, Cause: "operator"} },
+	"expire":                              func(*twin) model.Operation { return model.Expire{Most: 100} },
+	"pause offers":                        func(*twin) model.Operation { return model.Offers{Pause: true, Cause: "me"} },
+	"resume offers":                       func(*twin) model.Operation { return model.Offers{Cause: "me"} },
+	"pause":                               func(*twin) model.Operation { return model.SetStatus{Status: "paused"} },
+	"close":                               func(*twin) model.Operation { return model.SetStatus{Status: "closed"} },
+	"confirm the offer by answer":         func(*twin) model.Operation { return model.Confirm{ID: offerHeld, Word: "answer"} },
+	"confirm the offer by operator":       func(*twin) model.Operation { return model.Confirm{ID: offerHeld, Word: "operator"} },
+	"doubt the offer":                     func(*twin) model.Operation { return model.Doubt{ID: offerHeld} },
+	"extend the offer":                    func(*twin) model.Operation { return model.Extend{ID: offerHeld, HoldFor: 5000, Longest: 60_000} },
+	"return the offer":                    func(*twin) model.Operation { return model.Return{ID: offerHeld, Return: "x"} },
+	"probed present, the offer":           func(*twin) model.Operation { return model.Probed{ID: offerHeld, Verdict: "present"} },
+	"release the offer by shop":           func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "shop"} },
+	"release the offer as unsent":         func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "unsent"} },
+	"release the offer by probe":          func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "probe"} },
+	"release the offer by operator":       func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "operator"} },
+	"release the offer by force":          func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "force"} },
 }
 
 // entryCircumstances may stand behind the name of a row.
@@ -123,11 +175,17 @@ var entryCircumstances = map[string]func(w *twin){
 		w.setTime(noon + hour)
 		w.do(model.SetStatus{Status: "open"})
 	},
-	"offers paused":  func(w *twin) { w.do(model.Offers{Pause: true}) },
-	"closed":         func(w *twin) { w.do(model.SetStatus{Status: "closed"}) },
-	"after the sale": func(w *twin) { w.setTime(saleEnds) },
-	"a unit is free": func(w *twin) { w.do(model.Adjust{ID: "j", Cell: "a", Delta: 1}) },
-	"declined":       func(w *twin) { w.run(model.Withdraw{Number: 1, Buyer: "Ann", Cause: "declined"}) },
+	"offers paused":         func(w *twin) { w.do(model.Offers{Pause: true}) },
+	"offered after a fence": func(w *twin) { w.run(told(offerTo(7, "Ann", 1))) },
+	"opened again":          func(w *twin) { w.do(model.SetStatus{Status: "open"}) },
+	"the sale ends later": func(w *twin) {
+		w.do(model.Apply{Version: w.model.Version, Starts: noon, Ends: saleEnds + hour})
+	},
+	"ordered under a key": func(w *twin) { w.run(upToDate(w, keyed(orders("Ann", "a", 2), "new"))) },
+	"closed":              func(w *twin) { w.do(model.SetStatus{Status: "closed"}) },
+	"after the sale":      func(w *twin) { w.setTime(saleEnds) },
+	"a unit is free":      func(w *twin) { w.do(model.Adjust{ID: "j", Cell: "a", Delta: 1}) },
+	"declined":            func(w *twin) { w.run(model.Withdraw{Number: 1, Buyer: "Ann", Cause: "declined"}) },
 }
 
 // entryTable reads the table of docs/reservations.md about entries.
@@ -215,6 +273,9 @@ func upToDate(w *twin, op model.Operation) model.Operation {
 		o.Of.Version = w.model.Version
 		return o
 	case model.Accept:
+		o.New.Version = w.model.Version
+		return o
+	case model.Swap:
 		o.New.Version = w.model.Version
 		return o
 	}

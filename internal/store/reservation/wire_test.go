@@ -80,7 +80,7 @@ func wire(op model.Operation) reservation.Operation {
 		return reservation.Operation{Name: "return", Args: wireLines([]any{o.ID, o.Return, oneIf(o.Restock), o.Cause}, o.Lines)}
 	case model.Swap:
 		claim := wire(o.New)
-		return reservation.Operation{Name: "swap", Args: claim.Claim.SwapArgs(o.Old, claim.NotAfter, claim.Told)}
+		return reservation.Operation{Name: "swap", Args: claim.Claim.SwapArgs(o.Old, o.Identities, claim.NotAfter, claim.Told)}
 	case model.Enter:
 		var most any = o.Most
 		if o.Told {

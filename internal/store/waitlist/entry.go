@@ -21,7 +21,8 @@ type Entry struct {
 	// Buyer is a hash. identities has the hashes of the person's other identities: " kind=hash …".
 	Buyer      string
 	identities string
-	// Offered: units are held for this person until Until by Redis's own time. In a pause that is years ahead.
+	// Offered: units are held for this person until Until by Redis's own time; zero: the sale is paused, and the pause does
+	// not count.
 	Offered bool
 	Until   time.Time
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha1"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,7 +36,7 @@ func ReadAll(ctx context.Context, d shard.Data) (entries []*Entry, last int64, e
 		entries = append(entries, parseBlock(text)...)
 		return nil
 	})
-	slices.SortFunc(entries, before)
+	slices.SortFunc(entries, ByArrival)
 	entries = slices.CompactFunc(entries, func(a, b *Entry) bool { return a.Number == b.Number }) // a field may come twice
 	return entries, v.Number(0), err
 }
@@ -51,15 +52,17 @@ func Has(ctx context.Context, d shard.Data, hash string) (bool, error) {
 func Fields(entries []*Entry, counts *ListCounts, yield func(field, value string) error) error {
 	fields, people := make(map[string][]byte), make(map[string]bool)
 	waiting, offered := make(map[string]int64), make(map[string]int64)
+	blocks, offers := make(map[int64]int), ""
 	for _, e := range entries {
-		state := "w"
+		state, number := "w", (e.Number-1)/width
 		if e.Offered {
 			state = "o"
 			offered[e.Cell]++
+			blocks[number]++
 		} else {
 			waiting[e.Cell]++
 		}
-		block := "e|" + strconv.FormatInt((e.Number-1)/width, 10)
+		block := "e|" + strconv.FormatInt(number, 10)
 		fields[block] = fmt.Appendf(fields[block], "\n%d %s %s %d %d %s%s", e.Number, state, e.Cell, e.Quantity, e.Since, e.Buyer, e.identities)
 		for hash := range e.hashes {
 			if short := hash[:min(len(hash), letters)]; !people[short] {
@@ -69,6 +72,12 @@ func Fields(entries []*Entry, counts *ListCounts, yield func(field, value string
 			}
 		}
 		fields["c|"+e.Cell] = fmt.Appendf(nil, "%d %d", waiting[e.Cell], offered[e.Cell])
+	}
+	for _, block := range slices.Sorted(maps.Keys(blocks)) {
+		offers += fmt.Sprintf(" %d:%d", block, blocks[block])
+	}
+	if offers != "" {
+		fields["offers"] = []byte(offers)
 	}
 	for name, n := range map[string]int64{"last": counts.Entered, "live": int64(len(entries))} {
 		fields[name] = strconv.AppendInt(nil, n, 10)

@@ -14,8 +14,17 @@ import (
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
+// TurnOrder compares two people who wait for the same units: below 0, the turn of a comes first. It decides to whom units
+// are offered and which places are told, and nothing else does: scripts take any person who waits. It must not
+// change while people wait, must be the same on all edges, and never 0 for two entries.
+type TurnOrder func(a, b *Entry) int
+
+// ByArrival is the order in which people have entered, over all edges.
+func ByArrival(a, b *Entry) int { return cmp.Compare(a.Number, b.Number) }
+
 // List is the waiting list of one sale, as an edge knows it from the journal. It is safe for concurrent use.
 type List struct {
+	before  TurnOrder
 	mu      sync.RWMutex
 	entries map[int64]*Entry
 	people  map[string]int64  // hash → number
@@ -28,7 +37,7 @@ type List struct {
 
 // line is who waits for one cell.
 type line struct {
-	waiting []*Entry // by before
+	waiting []*Entry // in the order of their turns
 	offered int
 	offers  pace
 }
@@ -36,17 +45,14 @@ type line struct {
 // mostEnded bounds the entries of which a list remembers how they ended.
 const mostEnded = 20_000
 
-// before is the order in which people are offered units.
-func before(a, b *Entry) int { return cmp.Compare(a.Number, b.Number) }
-
 // NewList makes an empty list.
-func NewList() *List {
-	return &List{entries: make(map[int64]*Entry), people: make(map[string]int64), lines: make(map[string]*line), ended: make(map[string]string)}
+func NewList(order TurnOrder) *List {
+	return &List{before: order, entries: make(map[int64]*Entry), people: make(map[string]int64), lines: make(map[string]*line), ended: make(map[string]string)}
 }
 
 // Load reads a sale's list from Redis. Movements of the journal from a moment before on may be applied to it.
-func Load(ctx context.Context, d shard.Data) (*List, error) {
-	l := NewList()
+func Load(ctx context.Context, d shard.Data, order TurnOrder) (*List, error) {
+	l := NewList(order)
 	n, err := d.Length(ctx, shard.WaitlistKey)
 	if err != nil || n == 0 {
 		return l, err
@@ -63,31 +69,34 @@ func Load(ctx context.Context, d shard.Data) (*List, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return l, err
 	}
-	return l, l.loadDeadlines(ctx, d)
+	return l, l.loadOffers(ctx, d)
 }
 
-// loadDeadlines reads until when units are offered: the holds have it, and the entries do not.
-func (l *List) loadDeadlines(ctx context.Context, d shard.Data) error {
+// offersAtOnce is how many offers are made, or read, in one call.
+const offersAtOnce = 100
+
+// loadOffers reads until when the offers last.
+func (l *List) loadOffers(ctx context.Context, d shard.Data) error {
 	var offered []*Entry
 	for _, e := range l.entries {
 		if e.Offered {
 			offered = append(offered, e)
 		}
 	}
-	for some := range slices.Chunk(offered, 1000) {
+	for some := range slices.Chunk(offered, offersAtOnce) {
 		ids := make([]string, len(some))
 		for i, e := range some {
 			ids[i] = e.OfferID()
 		}
-		records, err := d.Values(ctx, shard.RecordsKey, ids...)
+		texts, err := d.Values(ctx, shard.RecordsKey, ids...)
 		if err != nil {
 			return err
 		}
 		for i, e := range some {
-			if r, err := record.Parse(records.Text(i)); err == nil { // else the offer has just ended
-				e.Until = r.Exp
+			if r, err := record.Parse(texts.Text(i)); err == nil { // else the journal tells how it has ended
+				e.Until = journal.OfferUntil(r)
 			}
 		}
 	}
@@ -137,7 +146,7 @@ func (l *List) put(e *Entry) {
 		of.offered++
 		return
 	}
-	i, _ := slices.BinarySearchFunc(of.waiting, e, before)
+	i, _ := slices.BinarySearchFunc(of.waiting, e, l.before)
 	of.waiting = slices.Insert(of.waiting, i, e)
 }
 
@@ -154,7 +163,7 @@ func (l *List) offer(w journal.WaitlistStep) {
 		return
 	}
 	of := l.lines[e.Cell]
-	of.leave(e)
+	of.leave(e, l.before)
 	of.offered++
 	of.offers.add(time.Now())
 }
@@ -174,7 +183,7 @@ func (l *List) take(number int64, why string) {
 	if of := l.lines[e.Cell]; e.Offered {
 		of.offered--
 	} else {
-		of.leave(e)
+		of.leave(e, l.before)
 	}
 	l.ended[e.Buyer], l.order = why, append(l.order, e.Buyer)
 	if len(l.order) > mostEnded {
@@ -183,7 +192,7 @@ func (l *List) take(number int64, why string) {
 	}
 }
 
-func (l *line) leave(e *Entry) {
+func (l *line) leave(e *Entry, before TurnOrder) {
 	if i, found := slices.BinarySearchFunc(l.waiting, e, before); found {
 		l.waiting = slices.Delete(l.waiting, i, i+1)
 	}
@@ -261,16 +270,16 @@ func (l *List) PlaceOf(buyer string, now time.Time) (p EntryPlace, ok bool) {
 		p.Left = l.left.cells[e.Cell]
 	}
 	if of := l.lines[e.Cell]; !e.Offered {
-		i, _ := slices.BinarySearchFunc(of.waiting, e, before)
+		i, _ := slices.BinarySearchFunc(of.waiting, e, l.before)
 		p.Place, p.Of = i+1, len(of.waiting)
 		p.About = of.offers.until(p.Place, now)
 	}
 	return p, true
 }
 
-// Next returns the first people who wait for a cell, in their order, until their units are more than there are.
-// skip leaves some out.
-func (l *List) Next(cell string, units int64, most int, skip func(*Entry) bool) []Entry {
+// Next returns the first people who wait for a cell, in the order of their turns, until their units are more than there
+// are, or fewer are left than an order may have. skip leaves some out.
+func (l *List) Next(cell string, units, least int64, most int, skip func(*Entry) bool) []Entry {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	of := l.lines[cell]
@@ -279,7 +288,7 @@ func (l *List) Next(cell string, units int64, most int, skip func(*Entry) bool) 
 	}
 	var out []Entry
 	for _, e := range of.waiting {
-		if units <= 0 || len(out) == most {
+		if units < least || len(out) == most {
 			break
 		}
 		if skip(e) {
@@ -314,13 +323,15 @@ func (l *List) OffersPaused() bool {
 	return l.paused
 }
 
-// Entries returns all entries, in no order.
-func (l *List) Entries() []Entry {
+// Entries returns the entries of a cell, in no order; all where it is empty.
+func (l *List) Entries(cell string) []Entry {
 	l.mu.RLock()
 	defer l.mu.RUnlock()
 	out := make([]Entry, 0, len(l.entries))
 	for _, e := range l.entries {
-		out = append(out, *e)
+		if cell == "" || e.Cell == cell {
+			out = append(out, *e)
+		}
 	}
 	return out
 }

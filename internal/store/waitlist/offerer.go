@@ -15,12 +15,11 @@ import (
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
-const (
-	// lookEvery is how often an Offerer looks for units that came back, if nothing wakes it.
-	lookEvery = 250 * time.Millisecond
-	// offersAtOnce is how many offers one call makes.
-	offersAtOnce = 100
-)
+// lookEvery is how often an Offerer looks for units that came back, if nothing wakes it.
+const lookEvery = 250 * time.Millisecond
+
+// NoWaitlist is why people leave the list of a sale that has none any more.
+const NoWaitlist = "no_waitlist"
 
 // Sale is a sale of which an Offerer makes offers.
 type Sale struct {
@@ -29,6 +28,8 @@ type Sale struct {
 	// Offer is how long units are held for a person; 0: the sale has no waiting list any more, and those who
 	// are on it are taken off.
 	Offer time.Duration
+	// Least is how many units of a cell an order must have: fewer are not offered.
+	Least func(cell string) int64
 	// Request is what holds units for an entry. The refusal says why it cannot: a limit of one order.
 	Request func(e *Entry) (*reservation.ReserveRequest, *sale.Refusal)
 }
@@ -86,8 +87,8 @@ func (k *Offerer) hasLease(ctx context.Context, saleID string) bool {
 
 // look makes offers of the units of a sale that are there and awaited.
 func (k *Offerer) look(ctx context.Context, s Sale) error {
-	if s.Offer == 0 {
-		return k.disband(ctx, s)
+	if s.Offer == 0 { // until all are off, no other buyer gets the units for which they wait
+		return k.takeOff(ctx, s, s.List.Entries(""), NoWaitlist)
 	}
 	cells := s.List.Cells()
 	if len(cells) == 0 || s.List.OffersPaused() || !k.hasLease(ctx, s.ID) {
@@ -98,7 +99,13 @@ func (k *Offerer) look(ctx context.Context, s Sale) error {
 		return err
 	}
 	for _, cell := range cells {
-		if err := k.offer(ctx, s, cell, units[cell]); err != nil {
+		free, there := units[cell]
+		if !there { // its item has gone from the sale file
+			err = k.takeOff(ctx, s, s.List.Entries(cell), string(sale.UnknownItem))
+		} else {
+			err = k.offer(ctx, s, cell, free)
+		}
+		if err != nil {
 			return err
 		}
 	}
@@ -108,7 +115,7 @@ func (k *Offerer) look(ctx context.Context, s Sale) error {
 // offer offers units of a cell to those whose turn it is.
 func (k *Offerer) offer(ctx context.Context, s Sale, cell string, units int64) error {
 	for units > 0 && ctx.Err() == nil {
-		next := s.List.Next(cell, units, offersAtOnce, func(e *Entry) bool { return time.Now().Before(k.later[s.ID][e.Number]) })
+		next := s.List.Next(cell, units, s.Least(cell), offersAtOnce, func(e *Entry) bool { return time.Now().Before(k.later[s.ID][e.Number]) })
 		if len(next) == 0 {
 			return nil
 		}
@@ -219,16 +226,15 @@ func (k *Offerer) askAgain(saleID string, numbers []int64) {
 	}
 }
 
-// disband takes all people off the list of a sale that has none any more: until then, no other buyer gets the units
-// for which they wait.
-func (k *Offerer) disband(ctx context.Context, s Sale) error {
+// takeOff takes people off the list, and says why.
+func (k *Offerer) takeOff(ctx context.Context, s Sale, people []Entry, why string) error {
 	if !k.hasLease(ctx, s.ID) {
 		return nil
 	}
-	for some := range slices.Chunk(s.List.Entries(), offersAtOnce) {
+	for some := range slices.Chunk(people, offersAtOnce) {
 		ops := make([]shard.Operation, len(some))
 		for i := range some {
-			ops[i] = some[i].Leaves("the sale has no waiting list any more")
+			ops[i] = some[i].Leaves(why)
 		}
 		if _, err := k.Store.RunPromised(ctx, s.ID, ops...); err != nil {
 			return err

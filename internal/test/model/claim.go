@@ -61,6 +61,9 @@ func (o Apply) Run(s *Shard) Reply {
 	}
 	s.Starts, s.Ends, s.Doc = o.Starts, o.Ends, o.Doc
 	s.write("applied", version, nil, "", o.Cause)
+	if s.Status == "paused" {
+		s.offersFollow(o.Cause)
+	}
 	return Reply{"ok", s.Version}
 }
 
@@ -80,11 +83,10 @@ func (o SetStatus) Run(s *Shard) Reply {
 	default:
 		return Reply{"conflict", s.Status}
 	}
-	before := s.Status
 	s.Status = o.Status
 	s.Version++
 	s.write(o.Status, strconv.FormatInt(s.Version, 10), nil, "", o.Cause)
-	s.changeOffers(before, o.Cause)
+	s.offersFollow(o.Cause)
 	return Reply{"ok", s.Version}
 }
 

@@ -10,6 +10,8 @@ import (
 type Swap struct {
 	Old string
 	New Reserve
+	// Identities are those by which the buyer is known on the waiting list.
+	Identities string
 }
 
 // Swapped is the cause of a hold that was released because another one took its place.
@@ -41,7 +43,6 @@ func (o Swap) Run(s *Shard) Reply {
 		}
 	}
 	before := *old
-	o.New.back = before.Lines
 	left := old.Deadline - s.Now()
 	if min(o.New.HoldFor, left) <= o.New.Margin {
 		return Reply{"conflict", "held"}
@@ -50,6 +51,7 @@ func (o Swap) Run(s *Shard) Reply {
 	o.New.HoldFor = left
 	after := s.Clone()
 	after.become(o.Old, Released, Swapped)
+	o.New.back = slices.Concat(before.Lines, after.takeOffer(o.New.Buyer, o.Identities, o.New.Lines, before.Lines))
 	rest := beyond(before.Lines, o.New.Lines)
 	slices.SortFunc(rest, func(a, b Line) int { return cmp.Compare(a.Cell, b.Cell) })
 	if refused := o.New.refusal(after); refused != nil {

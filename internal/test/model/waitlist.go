@@ -28,7 +28,6 @@ type Waitlist struct {
 	// Kept says that people have waited.
 	Kept     bool
 	Last     int64
-	PausedAt int64 // when the sale was paused; 0: it is not
 	NoOffers int64 // since when an operator lets no offer be made; 0: offers are made
 	// Counts are how many offers were made, and how many entries have ended, by why.
 	Counts map[string]int64
@@ -206,8 +205,12 @@ func (o Offer) Run(s *Shard) Reply {
 	}
 	p.Offered, p.Units = true, o.Of.Lines[0].Units
 	l.count("offers")
+	due, exp := s.Now()+o.Of.HoldFor, s.ownTime()+o.Of.HoldFor
+	if s.Status == "paused" {
+		due, exp = max(due, s.Ends+s.Lead), o.Of.HoldFor
+	}
 	r := &Record{
-		State: Held, Deadline: s.Now() + o.Of.HoldFor, Exp: s.ownTime() + o.Of.HoldFor, Created: s.ownTime(), Changed: s.Now(),
+		State: Held, Deadline: due, Exp: exp, Created: s.ownTime(), Changed: s.Now(),
 		Mode: offer, Buyer: p.Buyer, Version: o.Of.Version, Lines: o.Of.Lines,
 	}
 	for _, limit := range o.Of.Limits {
@@ -258,14 +261,7 @@ func (o Accept) Run(s *Shard) Reply {
 		return o.New.run(s)
 	}
 	after := s.Clone()
-	for _, number := range s.Waitlist.of(o.New.Buyer, o.Identities) {
-		p := s.Waitlist.find(number)
-		if r := s.Records[p.offerID()]; r != nil && r.State == Held && units(o.New.Lines, p.Cell) > 0 {
-			after.become(p.offerID(), Released, "accepted")
-			o.New.back = r.Lines
-			break
-		}
-	}
+	o.New.back = after.takeOffer(o.New.Buyer, o.Identities, o.New.Lines, nil)
 	if refused := o.New.refusal(after); refused != nil {
 		switch refused[0] {
 		case "sold_out", "all_held": // as they are, with the offer
@@ -276,6 +272,18 @@ func (o Accept) Run(s *Shard) Reply {
 	}
 	*s = *after
 	return o.New.run(s)
+}
+
+// takeOffer ends the offer that a person has of a cell of which lines have more units than old ones, and returns its lines.
+func (s *Shard) takeOffer(buyer, identities string, lines, old []Line) []Line {
+	for _, number := range s.Waitlist.of(buyer, identities) {
+		p := s.Waitlist.find(number)
+		if r := s.Records[p.offerID()]; r != nil && r.State == Held && units(lines, p.Cell) > units(old, p.Cell) {
+			s.become(p.offerID(), Released, "accepted")
+			return r.Lines
+		}
+	}
+	return nil
 }
 
 // Withdraw takes a person off the list, by the number or, if that is 0, by the buyer.
@@ -328,37 +336,35 @@ func (o Offers) Run(s *Shard) Reply {
 	return Reply{"ok", int64(1)}
 }
 
-// far is added to the exp of an offer in a pause.
-const far = 1_000_000_000_000
+// times is more than what can be left of an offer: while its sale is paused, that is its exp.
+const times = 1_000_000_000_000
 
-// changeOffers does to open offers what a new status does.
-func (s *Shard) changeOffers(before, cause string) {
-	l := &s.Waitlist
-	if !l.Kept {
+// offersFollow brings open offers to what the sale is now.
+func (s *Shard) offersFollow(cause string) {
+	if !s.Waitlist.Kept {
 		return
 	}
-	paused := l.PausedAt
-	l.PausedAt = 0
-	if s.Status == "paused" {
-		l.PausedAt = s.Now()
-	}
-	var ids []string
-	for id, r := range s.Records {
-		if r.State == Held && r.Mode == offer {
-			ids = append(ids, id)
+	var open []Waiter
+	for _, p := range s.Waitlist.People {
+		if r := s.Records[p.offerID()]; p.Offered && r != nil && r.State == Held && r.Mode == offer {
+			open = append(open, p)
 		}
 	}
-	slices.SortFunc(ids, func(a, b string) int {
-		return cmp.Or(cmp.Compare(s.Records[a].Deadline, s.Records[b].Deadline), cmp.Compare(a, b))
-	})
-	for _, id := range ids {
-		switch r := s.Records[id]; {
+	slices.SortFunc(open, func(a, b Waiter) int { return cmp.Compare(a.Number, b.Number) })
+	for i := range open {
+		id := open[i].offerID()
+		r := s.Records[id]
+		off, left, last := r.Exp < times, max(r.Deadline-s.Now(), 0), max(r.Deadline, s.Ends+s.Lead)
+		if off {
+			left = r.Exp
+		}
+		switch {
 		case s.Status == "closed":
 			s.become(id, Released, "closed")
-		case s.Status == "paused":
-			s.putOff(id, max(r.Deadline, s.Ends+s.Lead), r.Exp+far, cause)
-		case before == "paused" && r.Exp > s.Time+far/2:
-			exp := min(r.Exp-far+max(s.Now()-paused, 0), max(s.Ends, s.Time))
+		case s.Status == "paused" && (!off || last > r.Deadline):
+			s.putOff(id, last, left, cause)
+		case s.Status != "paused" && off:
+			exp := min(s.Time+left, max(s.Ends, s.Time))
 			s.putOff(id, exp+s.Lead, exp, cause)
 		}
 	}
@@ -381,13 +387,14 @@ func (l *Waitlist) Fields() map[string]string {
 	for what, n := range l.Counts {
 		number("n|"+what, n)
 	}
-	counts := map[string][2]int64{}
+	counts, offers := map[string][2]int64{}, map[int64]int{}
 	for i := range l.People {
 		p := &l.People[i]
 		state, n := "w", counts[p.Cell]
 		if p.Offered {
 			state = "o"
 			n[1]++
+			offers[(p.Number-1)/32]++
 		} else {
 			n[0]++
 		}
@@ -396,6 +403,9 @@ func (l *Waitlist) Fields() map[string]string {
 		for _, hash := range hashes(p.Buyer, p.Identities) {
 			f[bucketOf(hash)] += fmt.Sprintf("\n%s %d", hash, p.Number)
 		}
+	}
+	for _, block := range slices.Sorted(maps.Keys(offers)) {
+		f["offers"] += fmt.Sprintf(" %d:%d", block, offers[block])
 	}
 	for cell, n := range counts {
 		f["c|"+cell] = fmt.Sprintf("%d %d", n[0], n[1])

@@ -135,9 +135,6 @@ func Expected(s *model.Shard, seen int) *Raw {
 		}
 		if s.Waitlist.Kept {
 			r.Meta["waitlist"], r.Meta["schema"] = "1", strconv.Itoa(lua.Schema)
-			if at := s.Waitlist.PausedAt; at > 0 {
-				r.Meta["paused_at"] = strconv.FormatInt(at, 10)
-			}
 		}
 		if s.Deleted > 0 {
 			r.Meta["deleted"] = strconv.FormatInt(s.Deleted, 10)
