@@ -21,7 +21,7 @@
 -- uses instead.lua: begun, charge, hold, none, own_time, verdict_without
 -- uses shard.lua: closed_answer, shard, time
 -- uses verdicts.lua: read_profile
--- uses waitlist.lua: TIMES, waitlist
+-- uses waitlist.lua: waitlist
 
 function operations.offer(a)
   local profile, number = read_profile(a[3]), tonumber(a[1])

@@ -205,7 +205,7 @@ func TestCommandsOfDocs(t *testing.T) {
 			}
 		}
 	}
-	if whole < 60 || named < 100 {
+	if whole < 60 || named < 80 {
 		t.Errorf("only %d commands were found, and %d names of some", whole, named)
 	}
 }

@@ -12,9 +12,9 @@ import (
 
 func healthCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "health", Short: "Says whether this edge sells; for containers",
+		Use: "health", Short: "Reports whether this edge sells; for containers",
 		Long: `
-Says whether this edge sells, and what it works without. It does not wait for Redis, so
+Reports whether this edge sells, and what it works without. It does not wait for Redis, so
 it may run every few seconds: HEALTHCHECK CMD ["caddy", "stockgate", "health"].
 
 Exit status: 0 it sells; 3 it does not, or Caddy does not answer.`,

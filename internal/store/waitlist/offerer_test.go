@@ -35,7 +35,7 @@ func TestOffersThatFailAreMadeInOrder(t *testing.T) {
 			}
 		}
 		listing, _ := e.Catalogue().Sale("s")
-		list, err := waitlist.Load(stocktest.Soon(t), e.Store.Shard().Data("s"))
+		list, err := waitlist.Load(stocktest.Soon(t), e.Store.Shard().Data("s"), waitlist.ByArrival)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -98,7 +98,10 @@ func Options(root string) (Parts, error) {
 var sameAs = map[string]block{
 	"rate_redis": {places: []place{{dir: "caddymodule/app", function: "readRedis", structure: "Redis"}}, without: []string{"replica_acks", "fence", "at_risk"}},
 	"check":      {places: append(attemptOptions[:2:2], place{dir: "caddymodule/gate", receiver: "Check", function: "UnmarshalCaddyfile", structure: "Check"})},
-	"waitlist":   {places: attemptOptions, without: []string{"one_at_a_time", "fast_refusals", "max_in_flight", "websockets", "other_items"}},
+	"waitlist": {
+		places:  append(attemptOptions[:len(attemptOptions):len(attemptOptions)], place{dir: "caddymodule/gate", receiver: "WaitlistHandler", function: "UnmarshalCaddyfile", structure: "WaitlistHandler"}),
+		without: []string{"one_at_a_time", "max_in_flight", "websockets"},
+	},
 }
 
 // names lists the names of a block's options.
