@@ -57,9 +57,16 @@ func (p *People) isAnswer(w *Wait) bool {
 	return w.Sale == p.list.Sale && w.Heard > 0 && w.Status < 500
 }
 
-// Span returns between which movements an answer was given.
+// Span returns between which movements an answer was given. An edge knows places and the status of a sale from memory.
 func (p *People) Span(h *History, w *Wait) (from, to int64) {
-	return h.span(w.Sale, w.Sent, w.Heard, w.Method == "GET", p.end)
+	var old time.Duration
+	switch {
+	case w.Method == "GET":
+		old = stale
+	case w.Reason == "paused", w.Reason == "closed":
+		old = staleStatus
+	}
+	return h.span(w.Sale, w.Sent, w.Heard, old, p.end)
 }
 
 // Fits returns the first movement, of some, after which an answer was true.

@@ -123,7 +123,7 @@ func (p *People) judgeNotYourTurn(h *History) (found []Violation) {
 		if a.Heard == 0 || a.Reason != "not_your_turn" || !p.sells(a.Lines) {
 			continue
 		}
-		from, to := h.span(p.list.Sale, a.Sent, a.Heard, true, p.end)
+		from, to := h.span(p.list.Sale, a.Sent, a.Heard, stale, p.end)
 		if !p.awaited(a.Lines, from, to) {
 			found = append(found, broken(WaitlistSay, "a buyer heard not_your_turn, and no person waited between movements %d and %d", from, to).with(a))
 		}
@@ -159,7 +159,7 @@ func (p *People) judgeOffersKept(h *History) (found []Violation) {
 		if a.Heard == 0 || len(a.Lines) != 1 || len(stays) == 0 {
 			continue
 		}
-		from, to := h.span(p.list.Sale, a.Sent, a.Heard, false, p.end)
+		from, to := h.span(p.list.Sale, a.Sent, a.Heard, 0, p.end)
 		for _, s := range stays {
 			if s.Cell == a.Lines[0].Cell() && s.Units >= a.Lines[0].Qty && s.offeredAt(from) && s.offeredAt(to) {
 				found = append(found, broken(InTurn, "a buyer heard %s while units were held for the buyer", a.Reason).with(a, s))

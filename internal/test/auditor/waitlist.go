@@ -51,8 +51,9 @@ type mark struct {
 	seq           int64
 }
 
-// stale is how old an answer from an edge's memory may be.
-const stale = time.Second
+// stale is how old a view from which an edge answers may be, by its own clock. The status of a sale has no such
+// bound: an edge looks for it twice a second, as fast as its machine lets it.
+const stale, staleStatus = time.Second, 20 * time.Second
 
 // Mark notes how far a journal is. read asks for the number of its last movement; false: it is not known.
 func (h *History) Mark(sale string, read func() (seq int64, ok bool)) {
@@ -79,12 +80,12 @@ func (h *History) Waited(w *Wait) {
 
 // span returns how far the journal of a sale was when a request was sent, at least, and when it was heard, at most.
 // memory: the answer may come from an edge's memory, and so be older.
-func (h *History) span(sale string, sent, heard int64, memory bool, end int64) (from, to int64) {
+func (h *History) span(sale string, sent, heard int64, old time.Duration, end int64) (from, to int64) {
 	marks := h.marks[sale]
 	i, _ := slices.BinarySearchFunc(marks, sent, func(m mark, t int64) int { return int(m.after - t) })
 	i-- // the last one that was read before
-	if memory && i >= 0 {
-		for at := marks[i].at; i >= 0 && at.Sub(marks[i].at) < stale; i-- {
+	if old > 0 && i >= 0 {
+		for at := marks[i].at; i >= 0 && at.Sub(marks[i].at) < old; i-- {
 		}
 	}
 	if i >= 0 {
