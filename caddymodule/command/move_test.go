@@ -28,7 +28,7 @@ func TestMove(t *testing.T) {
 	here := sitetest.NewStoreShopper(t, dir)
 	here.HoldAs(record.ModeBackend, "waits", "plain", 2, time.Hour)
 	order(t, here, 1)
-	here.Hold("few", "few", 3, time.Hour)
+	here.HoldAs(record.ModeBackend, "few", "few", 3, time.Hour)
 	enter(t, here, "Ben")
 	says := func(status int, want string, args ...string) {
 		t.Helper()

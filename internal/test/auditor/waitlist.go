@@ -79,7 +79,7 @@ func (h *History) Waited(w *Wait) {
 }
 
 // span returns how far the journal of a sale was when a request was sent, at least, and when it was heard, at most.
-// memory: the answer may come from an edge's memory, and so be older.
+// old is by how much it may be older, because it comes from memory.
 func (h *History) span(sale string, sent, heard int64, old time.Duration, end int64) (from, to int64) {
 	marks := h.marks[sale]
 	i, _ := slices.BinarySearchFunc(marks, sent, func(m mark, t int64) int { return int(m.after - t) })
