@@ -84,7 +84,9 @@ func TestNewsOfAnOffer(t *testing.T) {
 		}
 		c.settles(func() error { return store.SetStatus(stocktest.Soon(t), "s", sale.Open, "test") })
 		for _, w := range bens {
-			w.hears("of the end of the pause", func(p waitlist.EntryPlace) bool { return !p.Entry.Until.IsZero() && p.Entry.Until.Before(until.Add(time.Hour)) })
+			w.hears("of the end of the pause", func(p waitlist.EntryPlace) bool {
+				return !p.Entry.Until.IsZero() && p.Entry.Until.Before(until.Add(time.Hour))
+			})
 		}
 		if _, err := c.edges[0].Withdraw(stocktest.Soon(t), c.listing(0), c.edges[0].BuyerHash(attempt("Ben", 1))); err != nil {
 			t.Fatal(err)
