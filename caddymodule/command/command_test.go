@@ -135,7 +135,7 @@ func TestCommandsExitStatus(t *testing.T) {
 		{[]string{"reservation", "release", "held"}, 1, "may still sell this reservation"},
 		{[]string{"reservation", "show", "nosuch"}, 1, "no such reservation: nosuch"},
 
-		{nil, 2, "which command? There are sale, stock, queue, holds, reservation"},
+		{nil, 2, "which command? There are sale, stock, queue, waitlist, holds, reservation"},
 		{[]string{"sell"}, 2, `there is no command "sell"`},
 		{[]string{"sal"}, 2, "did you mean `caddy stockgate sale`?"},
 		{[]string{"open", "double11"}, 2, "did you mean `caddy stockgate sale open`?"},

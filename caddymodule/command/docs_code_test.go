@@ -198,7 +198,7 @@ func TestPromQLOfDocs(t *testing.T) {
 
 // illustrations are blocks that show what is sent or answered, or where files are: they are no
 // configuration, and no command.
-var illustrations = map[string]int{"json": 3, "http": 2, "mermaid": 1, "text": 1, "": 2}
+var illustrations = map[string]int{"json": 3, "http": 2, "mermaid": 1, "text": 1, "": 3}
 
 // Every other block is read or run by a test: those of these languages by the tests above, by
 // TestCommandsRun, by TestCaddyfilesOfDocs in package caddymodule, and nginx's by the tests of package e2e.

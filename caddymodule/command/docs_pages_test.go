@@ -118,6 +118,7 @@ func runJournal(d *doc) {
 		}
 	}
 	d.all("caddy stockgate journal")
+	d.all("caddy stockgate ledger")
 }
 
 // runMoveIn has the script's keys as the page has them: half of the stock is sold.
