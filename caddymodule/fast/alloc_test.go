@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
+	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
 
 // TestFastRefusalsDoNotAllocate refuses from memory without any of it.
@@ -48,6 +49,10 @@ func notAllocating(t *testing.T, s *sitetest.FastSite) {
 func TestPlacesDoNotAllocate(t *testing.T) {
 	s := openWaitingSites(t, false, "")
 	request := "GET " + waitingPlace(s, "ben") + ofShop + "Accept: */*\r\n\r\n"
+	stocktest.Eventually(t, "an edge that has read of the entry", func() bool {
+		answered, _ := refuses(t, request, 1)
+		return answered == 1
+	})
 	const times = 1000
 	for try := 1; ; try++ {
 		answered := times
