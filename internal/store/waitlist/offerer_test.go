@@ -46,7 +46,7 @@ func TestOffersThatFailAreMadeInOrder(t *testing.T) {
 		wake, done := make(chan struct{}, 1), make(chan struct{})
 		ctx, stop := context.WithCancel(stocktest.Soon(t))
 		k := waitlist.Offerer{Store: e.Store, Desk: desk, Wake: wake, Log: zap.NewNop(), Sales: func(yield func(waitlist.Sale) bool) {
-			yield(waitlist.Sale{ID: "s", List: list, Offer: time.Hour, Request: func(entry *waitlist.Entry) (*reservation.ReserveRequest, *sale.Refusal) {
+			yield(waitlist.Sale{ID: "s", List: list, Offer: time.Hour, Least: func(string) int64 { return 1 }, Request: func(entry *waitlist.Entry) (*reservation.ReserveRequest, *sale.Refusal) {
 				version := listing.Version
 				if asked.Add(1) <= 2 { // in the first call
 					version--

@@ -359,7 +359,7 @@ func (s *sources) rate() ([]option, error) {
 			usage = f.tag
 		}
 		if f.doc == "" {
-			return nil, fmt.Errorf("Rate.%s has no comment", f.name)
+			return nil, fmt.Errorf("field %s of Rate has no comment", f.name)
 		}
 		options = append(options, option{name: f.tag, usage: usage, text: about(f)})
 	}
