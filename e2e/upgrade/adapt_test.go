@@ -21,8 +21,10 @@ import (
 )
 
 // adaptsOtherwise are Caddyfiles of the last version that adapt to something else now, and why a
-// site that has one sells as before. Empty: there is none.
-var adaptsOtherwise = map[string]string{}
+// site that has one sells as before.
+var adaptsOtherwise = map[string]string{
+	"caddymodule/testdata/adapt/option-dashboard-acts-all.caddyfiletest": "acts without arguments is all that users may do, and pausing offers is new",
+}
 
 // section parts a golden file, as in caddymodule/caddyfile_test.go: a Caddyfile, then its JSON or
 // the error, then the warnings if there are any.
