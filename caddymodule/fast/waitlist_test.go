@@ -104,6 +104,9 @@ func TestPlacesAreToldFast(t *testing.T) {
 	s.Raw(s.Plain, "DELETE "+ben+ofShop+"\r\n", 1)
 	ended := "GET " + ben + ofShop + "\r\n"
 	stocktest.Eventually(t, "that ben has left", func() bool { return strings.Contains(s.Raw(s.Fast, ended, 1), `{"state":"ended","why":"left"}`) })
+	if n, _ := refuses(t, ended, 1); n != 0 {
+		t.Error("an end is told from memory alone: ben may have entered again at another edge")
+	}
 	if got, want := s.Both(ended); got != want || strings.Contains(got, "Retry-After") {
 		t.Errorf("%s\nwant\n%s", got, want)
 	}

@@ -160,7 +160,7 @@ type standing struct {
 	told
 	// there is false when the sale is not there any more, and known when this edge cannot tell now.
 	there, known bool
-	// unsure: this edge has read of no entry of the person, who may have entered at another one a moment ago.
+	// unsure: the person is not on the list as far as this edge has read, and may have entered at another one a moment ago.
 	unsure bool
 	// people is how many are on the list; 0: this person is not.
 	people int
@@ -179,7 +179,7 @@ func (a *asker) look() (s standing) {
 	case !known:
 		return s
 	case !found || p.Ended != "":
-		s.told, s.unsure = told{State: "ended", Why: p.Ended}, !found
+		s.told, s.unsure = told{State: "ended", Why: p.Ended}, listing.IsLive()
 		return s
 	}
 	line, _ := listing.Sale.LineOf(p.Entry.Cell)
@@ -198,7 +198,7 @@ func (a *asker) look() (s standing) {
 	return s
 }
 
-// ask is look, and asks Redis about a person of whom this edge has read no entry. What Redis cannot tell is not known.
+// ask is look, and asks Redis whether a person has entered of whom this edge has read no open entry. What Redis cannot tell is not known.
 func (a *asker) ask(ctx context.Context) standing {
 	s := a.look()
 	if listing, there := a.listing(); there && s.unsure {

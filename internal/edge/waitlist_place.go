@@ -99,8 +99,8 @@ func (r *journalReader) loadLeft(ctx context.Context, j *journalOf) error {
 	return err
 }
 
-// IsOnList asks Redis whether a buyer, given by its hash, is on the list of a sale of which this edge does not know it: the
-// buyer may have entered at another edge a moment ago. It is for few callers at a time; others get an error.
+// IsOnList asks Redis whether a buyer, given by its hash, is on the list of a sale where this edge has read of no open entry:
+// the buyer may have entered at another edge a moment ago. It is for few callers at a time; others get an error.
 func (e *Edge) IsOnList(parent context.Context, l *Listing, buyer string) (bool, error) {
 	select {
 	case e.asksList <- struct{}{}:

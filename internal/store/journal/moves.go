@@ -20,15 +20,7 @@ func (m *Moved) Moves(yield func(cell string, units int64)) bool {
 	if effect.onSale == 0 {
 		return true
 	}
-	words := strings.Fields(m.lines)
-	for i := 0; i+1 < len(words); i += 2 {
-		n, err := strconv.ParseInt(words[i+1], 10, 64)
-		if err != nil {
-			return false
-		}
-		yield(words[i], n*effect.onSale)
-	}
-	return len(words)%2 == 0
+	return m.eachLine(effect.onSale, yield)
 }
 
 // Leaves calls yield for every cell with the units that can still be sold since or, where the number is negative, can
@@ -49,6 +41,11 @@ func (m *Moved) Leaves(yield func(cell string, units int64)) bool {
 	default:
 		return true
 	}
+	return m.eachLine(sign, yield)
+}
+
+// eachLine calls yield for every cell with its units, times sign. False: they cannot be read.
+func (m *Moved) eachLine(sign int64, yield func(cell string, units int64)) bool {
 	words := strings.Fields(m.lines)
 	for i := 0; i+1 < len(words); i += 2 {
 		n, err := strconv.ParseInt(words[i+1], 10, 64)

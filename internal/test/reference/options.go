@@ -78,13 +78,13 @@ func Options(root string) (Parts, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", b.name, err)
 		}
-		parts[b.name] = list(options, links[b.name])
+		parts[b.name] = list(options)
 	}
 	rate, err := s.rate()
 	if err != nil {
 		return nil, err
 	}
-	parts["rate"] = list(rate, links["rate"])
+	parts["rate"] = list(rate)
 	for name, same := range sameAs {
 		if parts[name], err = s.names(same); err != nil {
 			return nil, err
@@ -116,14 +116,11 @@ func (s *sources) names(b block) (string, error) {
 	return strings.Join(names, ", ") + ".", err
 }
 
-// list writes options as a list of Markdown; an option may link to the page that explains it.
-func list(options []option, links map[string]string) string {
+// list writes options as a list of Markdown.
+func list(options []option) string {
 	var b strings.Builder
 	for _, o := range options {
 		usage := "`" + o.usage + "`"
-		if link := links[o.name]; link != "" {
-			usage = "[" + usage + "](" + link + ")"
-		}
 		text, without := withoutDefault(o.text)
 		if o.repeatable {
 			usage += `\*`
