@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// countsWithin bounds one round of writing, and lastCountsWithin the last one of an edge that stops.
+	// countsWithin bounds one round of writing where Redis may not take longer to answer, and lastCountsWithin the last one
+	// of an edge that stops.
 	countsWithin, lastCountsWithin = 5 * time.Second, 2 * time.Second
 )
 
@@ -73,7 +74,7 @@ func (d *Runtime) stopCounting() {
 
 // tellCounts makes a round, and logs when writing fails and when it works again.
 func (d *Runtime) tellCounts(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, countsWithin)
+	ctx, cancel := context.WithTimeout(ctx, max(countsWithin, 2*d.Client().Timeout()))
 	defer cancel()
 	err := d.writeCounts(ctx, false)
 	switch {

@@ -214,14 +214,37 @@ func (e *Edge) OnList(l *Listing) (people, offered int, ok bool) {
 	return people, offered, true
 }
 
-// ReadList reads from Redis what was counted of the list of a sale, over its life and all edges.
-func (e *Edge) ReadList(ctx context.Context, saleID string) (waitlist.ListCounts, error) {
-	return waitlist.ReadCounts(ctx, e.shard.Data(saleID))
+// ListState is who is on the waiting list of a sale, and what became of those who were, over its life and all edges.
+type ListState struct {
+	waitlist.ListCounts
+	// People is how many are on it, and Offered how many of them have an offer.
+	People, Offered int
+	// Most is how many it takes.
+	Most int64
 }
 
-// CountOffers reads from Redis how many offers of a sale are open, where this edge does not follow its list.
-func (e *Edge) CountOffers(ctx context.Context, saleID string) (int, error) {
-	return waitlist.OpenOffers(ctx, e.shard.Data(saleID))
+// NearlyFull reports whether operators are warned that the list will refuse people.
+func (s *ListState) NearlyFull() bool { return int64(s.People)*10 >= s.Most*8 }
+
+// List is the waiting list of a sale, with the people as this edge follows it or, where it does not, as Redis has them;
+// nil: the sale has none.
+func (e *Edge) List(ctx context.Context, l *Listing) (*ListState, error) {
+	if l.Sale.Waitlist == nil {
+		return nil, nil
+	}
+	data := e.shard.Data(l.Sale.ID)
+	counts, err := waitlist.ReadCounts(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	s := &ListState{ListCounts: counts, Most: l.Sale.Waitlist.Max}
+	if people, offered, follows := e.OnList(l); follows {
+		s.People, s.Offered = people, offered
+		return s, nil
+	}
+	s.People = int(counts.People)
+	s.Offered, err = waitlist.OpenOffers(ctx, data)
+	return s, err
 }
 
 // PauseOffers lets no more offers be made in a sale, at any edge, or lets them go on. It reports whether that changes anything.

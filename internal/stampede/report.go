@@ -114,7 +114,7 @@ func (w *Waited) rows(row func(label, number, note string)) {
 	row("on the waiting list", Count(w.Entered), "")
 	row("  had an offer", Count(w.Offered), fmt.Sprintf("%s of them ordered", Count(w.Ordered)))
 	for _, why := range slices.Sorted(maps.Keys(w.Ended)) {
-		row("  "+cmp.Or(map[string]string{WaitedInVain: "waited in vain", "left": "declined"}[why], why, "not known"), Count(w.Ended[why]), "")
+		row("  "+cmp.Or(map[string]string{WaitedInVain: "waited in vain", "left": "left by another request"}[why], why, "not known"), Count(w.Ended[why]), "")
 	}
 	for _, why := range slices.Sorted(maps.Keys(w.Refused)) {
 		kind, _ := sale.KindOf(sale.Reason(why))

@@ -42,12 +42,16 @@ type Waited struct {
 	// Offered is how many had an offer, Ordered how many of them were told that they have it.
 	Offered int `json:"offered"`
 	Ordered int `json:"ordered"`
-	// Ended is how others ended, as their places told: lapsed, left or another reason; patience: they waited in vain.
+	// Ended is how others ended, as their places told: lapsed, left (by another request of the person) or another reason;
+	// declined: they left with an offer; patience: they waited in vain.
 	Ended map[string]int `json:"ended"`
 }
 
-// WaitedInVain is how a person ends that has left the list without an offer.
-const WaitedInVain = "patience"
+// How a person ends that has left the list: without an offer, and with one.
+const (
+	WaitedInVain = "patience"
+	Declined     = "declined"
+)
 
 func (w *Waitlist) check() error {
 	at, err := url.Parse(w.Path)
@@ -152,8 +156,8 @@ func (p *person) isOver(until time.Time) bool {
 // use orders what is offered, or declines it.
 func (p *person) use(ctx context.Context) {
 	if d := p.Waitlist.Decline; d > 0 && p.offers.Add(1)%int64(d) == 0 {
-		if told, _, err := p.at(ctx, http.MethodDelete); err == nil {
-			p.book.waits(func(w *Waited) { w.Ended[told.Why]++ })
+		if _, _, err := p.at(ctx, http.MethodDelete); err == nil {
+			p.book.waits(func(w *Waited) { w.Ended[Declined]++ })
 		}
 		return
 	}

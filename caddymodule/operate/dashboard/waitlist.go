@@ -20,23 +20,18 @@ type waitlistFrame struct {
 	Paused   int64 `json:"paused,omitempty"` // ms, since when an operator lets no offer be made; 0: offers are made
 }
 
-// onList reads the waiting list of a sale; nil: it has none, or this edge does not follow it now.
+// onList reads the waiting list of a sale; nil: it has none.
 func onList(ctx context.Context, d *edgeruntime.Runtime, l *edge.Listing) (*waitlistFrame, error) {
-	people, offered, ok := d.OnList(l)
-	if !ok {
-		return nil, nil
-	}
-	c, err := d.ReadList(ctx, l.Sale.ID)
-	if err != nil {
+	s, err := d.List(ctx, l)
+	if s == nil || err != nil {
 		return nil, err
 	}
-	most := l.Sale.Waitlist.Max
 	f := &waitlistFrame{
-		Waiting: people - offered, Offered: offered, Most: most, Full: int64(people)*10 >= most*8,
-		Accepted: c.Accepted, Lapsed: c.Lapsed, Left: c.Left + c.Closed + c.Other,
+		Waiting: s.People - s.Offered, Offered: s.Offered, Most: s.Most, Full: s.NearlyFull(),
+		Accepted: s.Accepted, Lapsed: s.Lapsed, Left: s.Left + s.Closed + s.Other,
 	}
-	if !c.PausedSince.IsZero() {
-		f.Paused = c.PausedSince.UnixMilli()
+	if !s.PausedSince.IsZero() {
+		f.Paused = s.PausedSince.UnixMilli()
 	}
 	return f, nil
 }

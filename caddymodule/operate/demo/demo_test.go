@@ -164,7 +164,7 @@ func TestDemoWithAWaitingList(t *testing.T) {
 		t.Errorf("verdict: %+v", v)
 	}
 	w := r.Tally.Waited
-	if w == nil || w.Entered < 100 || w.Offered < 2 || w.Ordered < 1 || w.Offered < w.Ordered+w.Ended["left"] || len(w.Refused) > 1 {
+	if w == nil || w.Entered < 100 || w.Offered < 2 || w.Ordered < 1 || w.Offered < w.Ordered+w.Ended[stampede.Declined] || len(w.Refused) > 1 {
 		t.Errorf("of those who waited: %+v", w)
 	}
 }

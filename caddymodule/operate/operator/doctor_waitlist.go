@@ -9,9 +9,6 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-// almostFull is the share of the people that a list may have at which the doctor warns.
-const almostFull = 0.8
-
 // waitlist examines the waiting list of a sale, and whether the handlers of this edge go with it.
 func (d *doctor) waitlist(l *edge.Listing) {
 	if l.Sale.Waitlist == nil || l.Status == sale.Closed {
@@ -23,26 +20,22 @@ func (d *doctor) waitlist(l *edge.Listing) {
 	if !gate.Of(d.app).Enters(l.Sale.ID) {
 		d.Add(adminapi.LevelWarning, "waitlist", "%s %s", l.Sale.ID, gate.CannotEnter)
 	}
-	people, offered, ok := d.runtime.OnList(l)
-	if !ok {
-		return
-	}
 	ctx, cancel := d.call()
 	defer cancel()
-	c, err := d.runtime.ReadList(ctx, l.Sale.ID)
+	s, err := d.runtime.List(ctx, l)
 	if err != nil {
 		d.Add(adminapi.LevelError, "waitlist", "the waiting list of %s cannot be read: %v", l.Sale.ID, err)
 		return
 	}
-	switch most := l.Sale.Waitlist.Max; {
-	case float64(people) >= almostFull*float64(most):
-		d.Add(adminapi.LevelWarning, "waitlist", "the waiting list of %s is nearly full: %d of %d people; people beyond are refused as list_full. Raise waitlist.max in its file, and apply it", l.Sale.ID, people, most)
-	case c.PausedSince.IsZero():
-		d.Add(adminapi.LevelOK, "waitlist", "%d people are on the waiting list of %s, %d of them with an offer", people, l.Sale.ID, offered)
+	switch {
+	case s.NearlyFull():
+		d.Add(adminapi.LevelWarning, "waitlist", "the waiting list of %s is nearly full: %d of %d people; people beyond are refused as list_full. Raise waitlist.max in its file, and apply it", l.Sale.ID, s.People, s.Most)
+	case s.PausedSince.IsZero():
+		d.Add(adminapi.LevelOK, "waitlist", "%d people are on the waiting list of %s, %d of them with an offer", s.People, l.Sale.ID, s.Offered)
 	}
-	if !c.PausedSince.IsZero() {
+	if !s.PausedSince.IsZero() {
 		d.Add(adminapi.LevelWarning, "waitlist", "an operator has paused the offers of %s since %s, and %d people wait: 'caddy stockgate waitlist resume %s' lets them go on",
-			l.Sale.ID, c.PausedSince.UTC().Format(time.RFC3339), people-offered, l.Sale.ID)
+			l.Sale.ID, s.PausedSince.UTC().Format(time.RFC3339), s.People-s.Offered, l.Sale.ID)
 	}
 }
 

@@ -25,27 +25,20 @@ func (o *operator) checkReaders(next *sale.Sale) error {
 	return nil
 }
 
-// waitlistOf is the waiting list of a sale, as this edge follows it or, where it does not, as Redis has it; nil: there is none.
+// waitlistOf is the waiting list of a sale; nil: there is none.
 func (o *operator) waitlistOf(id string) (*adminapi.WaitlistState, error) {
 	l, ok := o.runtime.Catalogue().Sale(id)
-	if !ok || l.Sale.Waitlist == nil {
+	if !ok {
 		return nil, nil
 	}
-	c, err := o.runtime.ReadList(o.ctx, id)
-	if err != nil {
+	s, err := o.runtime.List(o.ctx, l)
+	if s == nil || err != nil {
 		return nil, err
 	}
-	people, offered, follows := o.runtime.OnList(l)
-	if !follows {
-		people = int(c.People)
-		if offered, err = o.runtime.CountOffers(o.ctx, id); err != nil {
-			return nil, err
-		}
-	}
 	return &adminapi.WaitlistState{
-		ID: id, People: people, Offered: offered, Most: l.Sale.Waitlist.Max, Offer: l.Sale.Waitlist.Offer.String(),
-		Entered: c.Entered, Offers: c.Offers, Accepted: c.Accepted, Lapsed: c.Lapsed, Left: c.Left, Closed: c.Closed, Other: c.Other,
-		OffersPausedSince: c.PausedSince,
+		ID: id, People: s.People, Offered: s.Offered, Most: s.Most, Offer: l.Sale.Waitlist.Offer.String(),
+		Entered: s.Entered, Offers: s.Offers, Accepted: s.Accepted, Lapsed: s.Lapsed, Left: s.Left, Closed: s.Closed, Other: s.Other,
+		OffersPausedSince: s.PausedSince,
 	}, nil
 }
 
