@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -18,6 +19,7 @@ import (
 
 	_ "github.com/stockgate/stockgate/caddymodule" // what the demo's Caddyfile has
 	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/internal/shop"
 	"github.com/stockgate/stockgate/token"
 )
@@ -47,7 +49,7 @@ http://:%s {
 	stockgate @order {
 		buyer {header.X-User-Id}  # a demo: buyers do not sign in
 		line  {json.sku} {json.quantity}
-		max_in_flight 4096        # the whole crowd at once
+		max_in_flight 4096        # the whole crowd at once%s
 	}
 	reverse_proxy %s
 }
@@ -60,6 +62,10 @@ const listFile = `
 		buyer {header.X-User-Id}
 		line  {json.sku} {json.quantity}
 	}`
+
+// patientGate is what the gate has besides with a waiting list.
+const patientGate = `
+		hold_for      5m          # payments wait for the crowd`
 
 // pageFile is the site of the dashboard, which only this machine reaches.
 const pageFile = `
@@ -74,7 +80,7 @@ http://:%s {
 
 // redisBlock is the part of siteFile about Redis.
 const redisBlock = `redis %s {
-			timeout 10s  # Redis, shop and crowd share this machine
+			timeout 1m  # Redis, shop and crowd share this machine
 		}`
 
 // openSite opens the shop and the gate in front of it, and returns the Caddyfile without
@@ -105,12 +111,12 @@ func (d *demo) openSite() (shown string, err error) {
 		}
 		d.page, pages = "http://127.0.0.1:"+pagePort+"/", fmt.Sprintf(pageFile, pagePort)
 	}
-	list := ""
+	list, patient := "", ""
 	if d.Waitlist {
-		list = listFile
+		list, patient = listFile, patientGate
 	}
 	write := func(address string) string {
-		return fmt.Sprintf(siteFile, fmt.Sprintf(redisBlock, address)+prefix, port, bind, orderRoute, list, behind) + pages
+		return fmt.Sprintf(siteFile, fmt.Sprintf(redisBlock, address)+prefix, port, bind, orderRoute, list, patient, behind) + pages
 	}
 	return write(hidePassword(address)), d.startCaddy(write(address))
 }
@@ -138,7 +144,11 @@ func (d *demo) openShop() (address string, err error) {
 	if err != nil {
 		return "", err
 	}
-	server := &http.Server{Handler: d.shop, ReadHeaderTimeout: 10 * time.Second}
+	var handler http.Handler = d.shop
+	if d.Waitlist {
+		handler = d.paidLate(handler)
+	}
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
@@ -150,6 +160,33 @@ func (d *demo) openShop() (address string, err error) {
 		return err
 	})
 	return listener.Addr().String(), nil
+}
+
+// latestPaid is how long payments wait for the crowd.
+const latestPaid = 30 * time.Second
+
+// paidLate lets payments wait until most of those who found all units held are on the waiting list: how fast the machine
+// is does not matter then.
+func (d *demo) paidLate(shop http.Handler) http.Handler {
+	most := (d.crowd().Concurrency - int(d.Stock)) * 2 / 3
+	if most <= 0 {
+		return shop
+	}
+	var waited sync.Once
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		waited.Do(func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), latestPaid)
+			defer cancel()
+			loop.Every(ctx, 50*time.Millisecond, nil, func() {
+				if l, ok := d.edge.Catalogue().Sale(crowdSale); ok {
+					if people, _, _ := d.edge.OnList(l); people >= most {
+						cancel()
+					}
+				}
+			})
+		})
+		shop.ServeHTTP(w, r)
+	})
 }
 
 // startCaddy runs the Caddyfile in this process, without an admin endpoint, and with a storage
