@@ -277,6 +277,27 @@ func TestWaitlistStreamTellsTheTruth(t *testing.T) {
 	}
 }
 
+// All who wait are told when no offers are made, because the sale is paused or an operator has paused the offers.
+func TestWaitlistStreamTellsAPause(t *testing.T) {
+	s, ben, _ := openWaiting(t)
+	stream := ben.streams(s.Client(), t.Context(), "http://127.0.0.1")
+	stream.event()
+	for _, does := range []struct {
+		path, id string
+		paused   bool
+	}{
+		{"waitlist/pause", "p1", true}, {"waitlist/resume", "w1", false}, {"pause", "p1", true}, {"open", "w1", false},
+	} {
+		sitetest.Do[any](s, "POST", "/stockgate/sales/double11/"+does.path, "")
+		if id, told := stream.event(); told.State != "waiting" || told.Paused != does.paused || id != does.id {
+			t.Errorf("after %s: %s %+v", does.path, id, told)
+		}
+		if _, told := ben.asks("GET"); told.State != "waiting" || told.Paused != does.paused {
+			t.Errorf("after %s a poll says %+v", does.path, told)
+		}
+	}
+}
+
 // A reload ends what is open, so that the old configuration can go; clients learn what is known, and come back.
 func TestWaitlistReloadEndsWhatIsOpen(t *testing.T) {
 	s, ben, _ := openWaiting(t)
@@ -396,7 +417,7 @@ func TestWaitlistPollsAreSpread(t *testing.T) {
 func TestToldIsJSON(t *testing.T) {
 	at := time.Date(2026, 11, 11, 12, 0, 0, 120_000_000, time.UTC)
 	for _, told := range []gate.Told{
-		{}, {State: "waiting", SKU: `a"<&>é`, Region: "north", Quantity: 2, Place: 3, About: 40, SoldOut: true},
+		{}, {State: "waiting", SKU: `a"<&>é`, Region: "north", Quantity: 2, Place: 3, About: 40, SoldOut: true, Paused: true},
 		{State: "offered", SKU: "a", Quantity: 1, Until: at, Now: at.Truncate(time.Second)}, {State: "ended", Why: "the sale has no waiting list any more"},
 	} {
 		want, err := json.Marshal(told)

@@ -26,6 +26,8 @@ type told struct {
 	About int64 `json:"about,omitempty"`
 	// SoldOut: no unit is free, offered, held or in doubt. Who stays is offered later returns.
 	SoldOut bool `json:"sold_out,omitempty"`
+	// Paused: no offers are made now, because the sale is paused or an operator has paused them.
+	Paused bool `json:"paused,omitempty"`
 	// Until is when an offer ends, Now the time of the edge; absent: in a pause, which does not count.
 	Until time.Time `json:"until,omitzero"`
 	Now   time.Time `json:"now,omitzero"`
@@ -46,6 +48,9 @@ func (t *told) append(b []byte) []byte {
 	b = appendNumber(b, `,"about":`, t.About)
 	if t.SoldOut {
 		b = append(b, `,"sold_out":true`...)
+	}
+	if t.Paused {
+		b = append(b, `,"paused":true`...)
 	}
 	b = appendTime(b, `,"until":"`, t.Until)
 	b = appendTime(b, `,"now":"`, t.Now)
@@ -73,8 +78,8 @@ func appendTime(b []byte, name string, t time.Time) []byte {
 	return append(t.AppendFormat(append(b, name...), time.RFC3339Nano), '"')
 }
 
-// A tag is what a client has been told, in short: o with what is offered and until when, e for ended, and w or, when it is
-// sold out, s with the place.
+// A tag is what a client has been told, in short: o with what is offered and until when, e for ended, and with the place
+// w, s when it is sold out, p when offers are paused, b when both are so.
 type tag [40]byte
 
 // appendTag appends the tag.
@@ -88,8 +93,12 @@ func (t *told) appendTag(b []byte) []byte {
 			return b
 		}
 		return strconv.AppendInt(b, t.Until.UnixMilli(), 10)
+	case t.SoldOut && t.Paused:
+		b = append(b, 'b')
 	case t.SoldOut:
 		b = append(b, 's')
+	case t.Paused:
+		b = append(b, 'p')
 	default:
 		b = append(b, 'w')
 	}
@@ -103,10 +112,10 @@ func (t *told) tag() string {
 
 // newsIn is the part of a tag that a change of the place alone leaves as it is.
 func newsIn(tag string) string {
-	if strings.HasPrefix(tag, "w") || strings.HasPrefix(tag, "s") {
-		return tag[:1]
+	if strings.HasPrefix(tag, "o") {
+		return tag
 	}
-	return tag
+	return tag[:min(1, len(tag))]
 }
 
 // asker is who asks at a place: the sale, and the hash of the buyer.
@@ -186,9 +195,10 @@ func (a *asker) look() (s standing) {
 	s.cell, s.people = p.Entry.Cell, p.People
 	s.told = told{
 		State: "waiting", SKU: line.SKU, Region: line.Region, Quantity: p.Entry.Quantity, Place: p.Place, About: int64(p.About / time.Second),
-		SoldOut: p.SoldOut && !p.Entry.Offered,
+		SoldOut: p.SoldOut, Paused: p.Paused || listing.Status == sale.Paused,
 	}
 	if p.Entry.Offered {
+		s.SoldOut, s.Paused = false, false
 		now := listing.Now().UTC()
 		s.State, s.Now = "offered", now.Truncate(time.Second)
 		if listing.Status != sale.Paused && !p.Entry.Until.IsZero() {

@@ -37,6 +37,7 @@ type waiting struct {
 type stands struct {
 	State, SKU, Until, Now, Why string
 	SoldOut                     bool `json:"sold_out"`
+	Paused                      bool `json:"paused"`
 	Quantity, Place             int64
 }
 

@@ -87,7 +87,7 @@ function told(news) {
     case 'waiting':
       show('waiting', text.waiting)
       put(find('.place'), filled(text.place, { place: new Intl.NumberFormat(language).format(news.place) }))
-      put(find('.about'), news.about ? filled(text.about, { time: duration(news.about) }) : text.aboutUnknown)
+      put(find('.about'), aboutOf(news))
       break
     case 'offered':
       if (view !== 'offered') navigator.vibrate?.(400)
@@ -102,6 +102,13 @@ function told(news) {
     case 'ended':
       if (view !== 'ended') ended(news.why ?? '')
   }
+}
+
+// aboutOf is when the turn of a person who waits may come.
+function aboutOf({ paused, sold_out: soldOut, about }) {
+  if (paused) return text.waitPaused
+  if (soldOut) return text.allSold
+  return about ? filled(text.about, { time: duration(about) }) : text.aboutUnknown
 }
 
 function ended(why, sentence = text.ended[why] ?? text.refused[why] ?? text.ended['']) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/subtle"
 	"encoding/base64"
-	"errors"
 	"strings"
 	"time"
 
@@ -66,6 +65,9 @@ func (r *journalReader) applyToList(j *journalOf, m *journal.Moved) {
 		if w.Resumes {
 			r.edge.wakeOfferer()
 		}
+		if w.Pauses || w.Resumes {
+			r.edge.watches.WakeCell(j.id, "")
+		}
 	}
 	file := j.listing.Sale
 	if file.Waitlist == nil {
@@ -100,23 +102,22 @@ func (r *journalReader) loadLeft(ctx context.Context, j *journalOf) error {
 }
 
 // IsOnList asks Redis whether a buyer, given by its hash, is on the list of a sale where this edge has read of no open entry:
-// the buyer may have entered at another edge a moment ago. It is for few callers at a time; others get an error.
+// the buyer may have entered at another edge a moment ago. Few callers ask at a time; others wait for their turn, as long as an
+// attempt may wait for Redis.
 func (e *Edge) IsOnList(parent context.Context, l *Listing, buyer string) (bool, error) {
+	ctx, cancel := context.WithTimeout(parent, e.shard.Timeout())
+	defer cancel()
 	select {
 	case e.asksList <- struct{}{}:
 		defer func() { <-e.asksList }()
-	default:
-		return false, errAsked
+	case <-ctx.Done():
+		return false, ctx.Err()
 	}
-	ctx, cancel := context.WithTimeout(parent, e.shard.Timeout())
-	defer cancel()
 	return waitlist.Has(ctx, e.shard.Data(l.Sale.ID), buyer)
 }
 
 // mostAsking bounds the calls of IsOnList.
 const mostAsking = 32
-
-var errAsked = errors.New("as many clients as may ask Redis about the waiting list do so")
 
 // Withdraw takes a buyer, given by its hash, off the list of a sale. It reports whether the buyer was on it, which Redis
 // knows: the buyer may have entered at another edge a moment ago.

@@ -20,6 +20,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/store/journal"
+	"github.com/stockgate/stockgate/internal/store/waitlist"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
@@ -212,6 +213,16 @@ func TestEveryAlertFires(t *testing.T) {
 				meter.CountShopAnswer("double11", 0)
 			}
 		}, `stockgate_shop_answers_total{answer="none",sale="double11"} 20`, nil},
+		{"StockgateWaitlistNearlyFull", func() {
+			sitetest.Do[any](s, "PUT", "/stockgate/sales/double11", sitetest.SaleFile+"waitlist: {max: 1}\n")
+			shopper := sitetest.NewShopper(t, server)
+			shopper.Hold("all", "few", 3, time.Hour)
+			desk := waitlist.NewDesk(shopper.Store)
+			defer desk.Close()
+			if _, no, err := desk.Enter(ctx, &waitlist.Entrant{Sale: "double11", Cell: "few", Quantity: 1, Buyer: "ann", Most: 1}); no != nil || err != nil {
+				t.Fatal(no, err)
+			}
+		}, `stockgate_waitlist_people{sale="double11"} 1`, func() { sitetest.Do[any](s, "PUT", "/stockgate/sales/double11", sitetest.SaleFile) }},
 		{"StockgateNotifyFails", func() { meter.NoticeEvents{}.NoticesWait(3, 5*time.Minute) }, `stockgate_notices_oldest_seconds 300`,
 			func() { meter.NoticeEvents{}.NoticesWait(0, 0) }},
 		{"StockgateBacklog", func() { meter.EdgeEvents{}.BacklogDropped() }, `stockgate_backlog_dropped_total [1-9]`, nil},
@@ -399,6 +410,8 @@ func TestAlertsSpeakToPeople(t *testing.T) {
 			`stockgate_redis_errors_total{instance="a",during="watch"}`, "0+0.82x100", `stockgate_redis_errors_total{instance="a",during="reap"}`, "0+1x100", `stockgate_ready{instance="a"}`, "1x100"),
 		alert("5m", "StockgateQueueStands", "sale: flash, severity: warning", "Orders of flash wait for 2m 3s, and none goes to the shop", "caddy stockgate doctor says what holds the line up. See docs/queue.md.",
 			`stockgate_queue_oldest_seconds{sale="flash"}`, "123x100", `stockgate_queue_pace{sale="flash"}`, "0x100"),
+		alert("5m", "StockgateWaitlistNearlyFull", "sale: flash, severity: warning", "The waiting list of flash has 80% of the people whom it takes", "People beyond are refused as list_full. Raise waitlist.max in the sale file, and apply it.",
+			`stockgate_waitlist_people{sale="flash"}`, "160000x100", `stockgate_waitlist_most{sale="flash"}`, "200000x100"),
 		alert("5m", "StockgateClockStepped", "sale: flash, severity: warning", "Redis's clock has stepped by 5s during flash", "Let NTP slew it. See docs/failover.md#clocks.",
 			`stockgate_clock_lead_seconds{sale="flash"}`, "-5x100"),
 		alert("5m", "StockgateUnbacked", "sale: flash, severity: warning", "The shop took 1234567 orders of flash without stock", "Add stock and confirm them, or refund them: caddy stockgate holds flash --state unbacked",

@@ -252,6 +252,8 @@ type EntryPlace struct {
 	Left int64
 	// SoldOut: fewer are left than the smallest order has, so that none can come back. An edge says it.
 	SoldOut bool
+	// Paused: an operator lets no offer be made.
+	Paused bool
 	// Ended is why the entry is not on the list any more; empty: it is, or that is not known.
 	Ended string
 }
@@ -265,7 +267,7 @@ func (l *List) PlaceOf(buyer string, now time.Time) (p EntryPlace, ok bool) {
 		p.Ended, ok = l.ended[buyer], l.ended[buyer] != ""
 		return p, ok
 	}
-	p.Entry, p.People, p.Left = *e, len(l.entries), -1
+	p.Entry, p.People, p.Left, p.Paused = *e, len(l.entries), -1, l.paused
 	if l.left.cells != nil {
 		p.Left = l.left.cells[e.Cell]
 	}

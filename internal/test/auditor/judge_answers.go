@@ -40,6 +40,9 @@ func (p *People) judgeWaits(h *History) (found []Violation) {
 		if ok && w.State == "offered" && w.Method == "GET" && w.Until.IsZero() { // an edge learns of a pause and of offers by two ways
 			ok = slices.Contains(p.statusAt[from:to+1], "paused")
 		}
+		if ok && w.State == "waiting" && w.Method == "GET" {
+			ok = p.tellsLeft(w, from, to) && p.tellsPause(h, w)
+		}
 		if !ok {
 			v := broken(WaitlistSay, "%s heard %d %s %s %+v, which was not so at any time between movements %d and %d", w.Buyer, w.Status, w.Reason, w.Method, w.WaitAnswer, from, to)
 			v.Evidence = append(v.Evidence, fmt.Sprintf("%s %s at %s, sent at %d, heard at %d", w.Method, w.Path, w.Edge, w.Sent, w.Heard))
@@ -50,6 +53,23 @@ func (p *People) judgeWaits(h *History) (found []Violation) {
 		}
 	}
 	return found
+}
+
+// tellsLeft reports whether what an answer says of units that may come back was so at some time. Orders here may be for one unit.
+func (p *People) tellsLeft(w *Wait, from, to int64) bool {
+	left := p.leftAt[(Line{SKU: w.SKU, Region: w.Region}).Cell()]
+	for seq := from; seq <= to; seq++ {
+		if w.SoldOut == (at(left, seq) < 1) {
+			return true
+		}
+	}
+	return false
+}
+
+// tellsPause reports whether what an answer says of a pause was so at some time. An edge looks for the status of a sale.
+func (p *People) tellsPause(h *History, w *Wait) bool {
+	from, to := h.span(w.Sale, w.Sent, w.Heard, staleStatus, p.end)
+	return slices.Contains(p.pausedAt[from:to+1], w.Paused)
 }
 
 // isAnswer reports whether a request of this sale was answered, and by more than that it is to be asked again.

@@ -78,7 +78,7 @@ func (b *Replayed) move(m Movement) (problem string) {
 			c.Stock, c.Available = c.Stock+l.Qty, c.Available+l.Qty
 		}
 		return ""
-	case "applied", "open", "paused", "closed", "extended", "repaired", "rebuilt", "missing", "entered", "left":
+	case "applied", "open", "paused", "closed", "extended", "repaired", "rebuilt", "missing", "entered", "left", "offers_paused", "offers_resumed":
 		return ""
 	case "returned":
 		to = "available"

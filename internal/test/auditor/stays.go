@@ -68,16 +68,19 @@ type People struct {
 	waiting  map[string]int64
 	last     Movement
 	status   string
+	stopped  bool // an operator lets no offers be made
 	found    []Violation
 	buyers   map[string]string // keyed hashes, by names
 	phones   map[string]string
 
-	// after each movement, by its number: what is free of each cell, how many wait for it, how many are on the list
-	freeAt, waitingAt map[string][]int64
-	liveAt            []int64
-	statusAt          []string
-	idle              map[string]int64 // since when a unit of a cell is free and awaited
-	longest           time.Duration
+	// after each movement, by its number: what is free of each cell, what of it is not sold, how many wait for it, how many are
+	// on the list
+	freeAt, leftAt, waitingAt map[string][]int64
+	liveAt                    []int64
+	statusAt                  []string
+	pausedAt                  []bool           // no offers are made
+	idle                      map[string]int64 // since when a unit of a cell is free and awaited
+	longest                   time.Duration
 }
 
 var offerID = regexp.MustCompile(`^w(\d+)\.\d+$`)
@@ -86,7 +89,7 @@ var offerID = regexp.MustCompile(`^w(\d+)\.\d+$`)
 func ReplayPeople(list Waitlist, movements []Movement) *People {
 	empty, _ := Replay(list.Sale, nil)
 	p := &People{list: list, live: map[int64]*Stay{}, known: map[string]*Stay{}, byBuyer: map[string][]*Stay{}, replayed: empty, waiting: map[string]int64{},
-		freeAt: map[string][]int64{}, waitingAt: map[string][]int64{}, liveAt: []int64{0}, statusAt: []string{""}, idle: map[string]int64{}}
+		freeAt: map[string][]int64{}, leftAt: map[string][]int64{}, waitingAt: map[string][]int64{}, liveAt: []int64{0}, statusAt: []string{""}, pausedAt: []bool{false}, idle: map[string]int64{}}
 	for _, m := range movements {
 		p.end = m.Seq
 		p.step(m)
@@ -107,6 +110,8 @@ func (p *People) step(m Movement) {
 	switch m.Kind {
 	case "open", "paused", "closed":
 		p.status = m.Kind
+	case "offers_paused", "offers_resumed":
+		p.stopped = m.Kind == "offers_paused"
 	case "entered":
 		p.enters(m)
 	case "left":
@@ -219,12 +224,14 @@ func (p *People) judgeOvertaking(m Movement) {
 func (p *People) note(m Movement) {
 	for int64(len(p.liveAt)) <= m.Seq {
 		p.liveAt, p.statusAt = append(p.liveAt, int64(len(p.live))), append(p.statusAt, p.status)
+		p.pausedAt = append(p.pausedAt, p.stopped || p.status == "paused")
 	}
 	for name, cell := range p.replayed.Cells {
 		for int64(len(p.freeAt[name])) <= m.Seq {
 			p.freeAt[name], p.waitingAt[name] = append(p.freeAt[name], cell.Available), append(p.waitingAt[name], p.waiting[name])
+			p.leftAt[name] = append(p.leftAt[name], cell.Stock-cell.Confirmed)
 		}
-		idle := cell.Available > 0 && p.waiting[name] > 0 && p.status == "open"
+		idle := cell.Available > 0 && p.waiting[name] > 0 && p.status == "open" && !p.stopped
 		if since := p.idle[name]; since == 0 && idle {
 			p.idle[name] = m.Time
 		} else if since > 0 {

@@ -40,6 +40,8 @@ type WaitAnswer struct {
 	Region   string    `json:"region"`
 	Quantity int64     `json:"quantity"`
 	Place    int64     `json:"place"`
+	SoldOut  bool      `json:"sold_out"`
+	Paused   bool      `json:"paused"`
 	Until    time.Time `json:"until"`
 	Why      string    `json:"why"`
 }

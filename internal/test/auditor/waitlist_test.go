@@ -152,6 +152,12 @@ func TestEveryBrokenPromiseOfAWaitlistIsNamed(t *testing.T) {
 		{"a wrong place", auditor.WaitlistSay, "Place:3", func(s *told) { wait(s, 4).Place = 3 }},
 		{"a wrong number of units", auditor.WaitlistSay, "Quantity:2", func(s *told) { wait(s, 4).Quantity = 2 }},
 		{"offered while the person waits", auditor.WaitlistSay, "offered", func(s *told) { last(s).State = "offered" }},
+		{"sold out while units may come back", auditor.WaitlistSay, "SoldOut:true", func(s *told) { last(s).SoldOut = true }},
+		{"not sold out while none can come back", auditor.WaitlistSay, "SoldOut:false", func(s *told) { lapses(s, "loaded\t1\t\t7 1", "loaded\t1\t\t7 0") }},
+		{"paused while offers are made", auditor.WaitlistSay, "Paused:true", func(s *told) { last(s).Paused = true }},
+		{"not paused while no offers are made", auditor.WaitlistSay, "Paused:false", func(s *told) {
+			s.entries[0].Movements, s.entries[1].Movements = "offers_paused\t1\t\t\t\top\t", s.entries[0].Movements
+		}},
 		{"a wrong deadline", auditor.WaitlistSay, "offered", func(s *told) { wait(s, 11).Until = time.UnixMilli(95_000) }},
 		{"a deadline that is none", auditor.WaitlistSay, "offered", func(s *told) {
 			lapses(s, "\t90000\t", "\t4000000000000\t")

@@ -109,6 +109,11 @@ func (a *attack) changeOptions(round int) {
 			pause(500*time.Millisecond, nil)
 			a.must(a.edges[1].Insist("", "sale", "open", "options"))
 		},
+		"offers paused": func() {
+			a.must(a.edges[0].Insist("", "waitlist", "pause", "options"))
+			pause(500*time.Millisecond, nil)
+			a.must(a.edges[1].Insist("", "waitlist", "resume", "options"))
+		},
 		"stock": func() {
 			added++
 			a.h.Load("options", "7", 2)
