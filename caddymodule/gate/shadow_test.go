@@ -172,6 +172,29 @@ func shardKeys(t *testing.T, c *redis.Client) string {
 	return strings.Join(append(lines, fmt.Sprint(c.XRange(t.Context(), "stockgate:{double11.0}:journal", "-", "+").Val())), "\n")
 }
 
+// A gate in shadow counts an order that others wait for as a live gate refuses it, and leaves the list as it is.
+func TestShadowCountsWhoOvertakes(t *testing.T) {
+	shop := sitetest.NewBackend(t, sitetest.Created)
+	s := sitetest.OpenCaddyfile(t, strings.Replace(waitingSite(shop.Addr(), ""), "stockgate @order main", `stockgate /trial trial {
+		buyer {header.X-User-Id}
+		line {json.sku}
+		shadow
+	}
+	stockgate @order main`, 1))
+	fileSays(s, "waitlist: {offer: 10m}")
+	orders(s, "ann", `{"sku":"few","quantity":3}`).Is(t, http.StatusCreated, "")
+	ben, _ := enters(s, "ben", `{"sku":"few"}`)
+	ben.hears("waiting")
+	past := shadowed(s, "sold_past", "not_your_turn", "double11")
+	r := sitetest.WithBody(sitetest.NewOrder("X-User-Id", "dan"), `{"sku":"few"}`)
+	r.URL.Path = "/trial"
+	s.Send(r).Is(t, http.StatusCreated, "")
+	past(1)
+	if told := ben.hears("waiting"); told.Place != 1 {
+		t.Errorf("the person who waits is told %+v", told)
+	}
+}
+
 // A gate in shadow refuses nothing, and says what it would have refused, by reason, and where the
 // shop sold all the same. In Redis only its own counters change.
 func TestShadowSaysWhatItWouldRefuse(t *testing.T) {
