@@ -31,17 +31,16 @@ type Redis struct {
 	Cluster bool `json:"cluster,omitempty"`
 	// Username is the ACL user. Default: none.
 	Username string `json:"username,omitempty"`
-	// Password may be a placeholder such as `{env.REDIS_PASSWORD}`, which keeps it out of config dumps; not with
-	// one in the URL.
+	// Password may be a placeholder, which keeps it out of config dumps; not with one in the URL.
 	Password string `json:"password,omitempty"`
 	// TLS connects with TLS, also to sentinels and nodes. Default: off.
 	TLS bool `json:"tls,omitempty"`
 	// TLSFiles are the certificates of TLS. Default: the authorities of the system, and no client certificate.
 	TLSFiles *RedisTLS `json:"tls_files,omitempty"`
-	// Timeout is how long an attempt waits for Redis; then it is `unavailable`. Default: 500ms.
+	// Timeout is how long an attempt waits; then it is `unavailable`. Default: 500ms.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// ReplicaAcks is how many replicas must have a change before it is acknowledged, and how long to wait for
-	// them; then the answer is 503. Not with `cluster`. Default: 0, 50ms.
+	// ReplicaAcks is how many replicas must have a change before it is acknowledged, and how long to wait; then the answer
+	// is 503. Not with `cluster`. Default: 0, 50ms.
 	ReplicaAcks int `json:"replica_acks,omitempty"`
 	// ReplicaAcksWait bounds the wait for these replicas. Default: 50ms.
 	ReplicaAcksWait caddy.Duration `json:"replica_acks_wait,omitempty"`
@@ -118,9 +117,9 @@ func readRedis(into **Redis, name string) func(*caddyfile.Dispenser, string) err
 		}
 		if name == "redis" {
 			options["replica_acks"] = directive.Option{Usage: "replica_acks <number> [<duration>]", Read: r.readReplicaAcks}
-			// how long a sale waits, after its Redis was promoted or restarted, for edges that have not said what they
-			// know; more than 3s. `off`: it sells at once, and sells again what Redis has lost. All edges must have the
-			// same. Default: 10s.
+			// how long a sale waits, after its Redis was promoted or restarted, for edges that have not said what they know;
+			// more than 3s. `off`: it sells at once, also again what Redis has lost. All edges must have the same. Default:
+			// 10s.
 			options["fence"] = directive.Option{Usage: "fence <duration> | off", Read: r.readFence}
 			options["at_risk"] = directive.Option{Usage: "at_risk any | <units> | <duration>", Read: directive.Text(&r.AtRisk)}
 		}

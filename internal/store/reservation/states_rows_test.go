@@ -403,6 +403,7 @@ var circumstances = map[string]func(w *twin){
 	"another version": nil, // of the sale than the edge knows
 	"late":            nil, // the edge has given up on it
 	"freed":           func(w *twin) { w.run(model.Free{ID: "r"}) },
+	"answered":        func(w *twin) { w.run(model.Free{ID: "r"}) }, // it was reserved without a key, with outcome backend
 	"swapped": func(w *twin) { // it was reserved without a key, with outcome backend
 		w.run(model.Free{ID: "r"})
 		w.run(swapR(1, 0))

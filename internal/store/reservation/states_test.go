@@ -107,14 +107,14 @@ func (w *twin) cell(r row, i int) (got, arrow string) {
 	w.t.Helper()
 	w.do(model.Apply{Starts: noon, Ends: saleEnds, Deltas: []model.Delta{{Cell: "a", Units: 4}, {Cell: "b", Units: 4}}}, model.SetStatus{Status: "open"})
 	first := keyedR()
-	swapped := slices.Contains(r.circumstances, "swapped")
-	if slices.Contains(r.circumstances, "without a key") || swapped {
+	swapped, answered := slices.Contains(r.circumstances, "swapped"), slices.Contains(r.circumstances, "answered")
+	if slices.Contains(r.circumstances, "without a key") || swapped || answered {
 		first = singleR()
 		if strings.HasPrefix(r.operation, "swap") || swapped {
 			first.Ref = "order-1"
 		}
 	}
-	if slices.Contains(r.circumstances, "outcome backend") || swapped {
+	if slices.Contains(r.circumstances, "outcome backend") || swapped || answered {
 		first.Mode = "backend"
 	}
 	in := r.states[i]
