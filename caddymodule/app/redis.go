@@ -18,8 +18,8 @@ type Redis struct {
 	// Embedded runs a Redis in this process. Its data is lost when the process ends, and the
 	// edge sells only to clients on this machine. Excludes all other options but timeout.
 	Embedded bool `json:"embedded,omitempty"`
-	// Addresses are host:port of the server, the sentinels or the cluster's nodes, or one `redis://`, `rediss://`
-	// or `unix://` URL, which may name user, password and database; here or in the option's line. Required.
+	// Addresses are host:port of servers, or one `redis://`, `rediss://` or `unix://` URL, which may name user, password and
+	// database; here or in the option's line. Required.
 	Addresses []string `json:"addresses,omitempty"`
 	// Sentinel is the master's name; the addresses are then the sentinels'.
 	Sentinel string `json:"sentinel,omitempty"`
@@ -50,9 +50,8 @@ type Redis struct {
 	// FenceOff sells at once from such a Redis: what it has lost is sold again. All edges must
 	// have the same setting.
 	FenceOff bool `json:"fence_off,omitempty"`
-	// AtRisk is what a failover may lose of a sale: units, or the age of the oldest. There attempts are
-	// `unavailable` until the replicas have what was sold. Required with `cluster`, and with `sentinel` without
-	// `replica_acks`. Default: `any`.
+	// AtRisk is what a failover may lose of a sale: units, or the age of the oldest; at it, attempts are `unavailable`.
+	// Required with `cluster`, and with `sentinel` without `replica_acks`. Default: `any`.
 	AtRisk string `json:"at_risk,omitempty"`
 }
 

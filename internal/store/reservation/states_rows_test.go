@@ -380,13 +380,13 @@ var circumstances = map[string]func(w *twin){
 			w.run(take("else", c.Available))
 		}
 	},
-	"its edge has stopped": func(w *twin) { w.setTime(noon + turnLasts) },
-	"line paused":          func(w *twin) { w.do(model.Look{Does: "pause"}) },
-	"after the deadline":   func(w *twin) { w.setTime(deadline) },
-	"a day later":          func(w *twin) { w.setTime(noon + day) },
-	"an hour later":        func(w *twin) { w.setTime(deadline + hour) },
-	"almost":               func(w *twin) { w.setTime(w.model.Time - 1) },
-	"a week later":         func(w *twin) { w.setTime(deadline + 7*day) },
+	"edge stopped":  func(w *twin) { w.setTime(noon + turnLasts) },
+	"line paused":   func(w *twin) { w.do(model.Look{Does: "pause"}) },
+	"overdue":       func(w *twin) { w.setTime(deadline) },
+	"a day later":   func(w *twin) { w.setTime(noon + day) },
+	"an hour later": func(w *twin) { w.setTime(deadline + hour) },
+	"almost":        func(w *twin) { w.setTime(w.model.Time - 1) },
+	"a week later":  func(w *twin) { w.setTime(deadline + 7*day) },
 	"forgotten": func(w *twin) {
 		w.setTime(deadline + 7*day)
 		w.run(forgets)

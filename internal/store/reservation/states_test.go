@@ -181,20 +181,20 @@ func (w *twin) words(op model.Operation, was *model.Shard, reply model.Reply) st
 	code := reply[0].(string)
 	switch {
 	case code == "bound" && reply[4] == int64(1):
-		return "bound by " + reply[1].(string)
+		return reply[1].(string)
 	case code == "bound":
-		return "bound by " + reply[1].(string) + ", to other"
+		return reply[1].(string) + ", to other"
 	case code != "ok":
 		return code
 	}
 	switch o := op.(type) {
 	case model.Reserve:
 		if o.ID != "r" {
-			return "new hold"
+			return "new"
 		}
 	case model.Swap:
 		if effect {
-			return "new hold"
+			return "new"
 		}
 	case model.Lookup:
 		return "nothing"

@@ -162,14 +162,14 @@ var entryRows = map[string]func(w *twin) model.Operation{
 
 // entryCircumstances may stand behind the name of a row.
 var entryCircumstances = map[string]func(w *twin){
-	"again":              nil,
-	"after the deadline": func(w *twin) { w.setTime(deadline) },
+	"again":   nil,
+	"overdue": func(w *twin) { w.setTime(deadline) },
 	"lapsed": func(w *twin) {
 		w.setTime(deadline)
 		w.run(model.Expire{Most: 100})
 	},
 	"paused": func(w *twin) { w.do(model.SetStatus{Status: "paused"}) },
-	"paused and opened again": func(w *twin) {
+	"reopened": func(w *twin) {
 		w.do(model.SetStatus{Status: "paused"})
 		w.setTime(noon + hour)
 		w.do(model.SetStatus{Status: "open"})
@@ -183,7 +183,7 @@ var entryCircumstances = map[string]func(w *twin){
 	"ordered under a key": func(w *twin) { w.run(upToDate(w, keyed(orders("Ann", "a", 2), "new"))) },
 	"closed":              func(w *twin) { w.do(model.SetStatus{Status: "closed"}) },
 	"after the sale":      func(w *twin) { w.setTime(saleEnds) },
-	"a unit is free":      func(w *twin) { w.do(model.Adjust{ID: "j", Cell: "a", Delta: 1}) },
+	"a unit free":         func(w *twin) { w.do(model.Adjust{ID: "j", Cell: "a", Delta: 1}) },
 	"declined":            func(w *twin) { w.run(model.Withdraw{Number: 1, Buyer: "Ann", Cause: "declined"}) },
 }
 
