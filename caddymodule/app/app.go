@@ -29,10 +29,10 @@ func init() { caddy.RegisterModule(new(App)) }
 // App holds what all gates of a configuration share: the Redis with the stock and
 // the keys that sign reservation tokens.
 type App struct {
-	// Redis is the Redis with the stock, for one edge or several; this or `store` is required. `embedded` is in
-	// this process, to try things: nothing survives it, and it sells to clients of this machine only.
+	// Redis is the Redis with the stock; this or `store` is required. `embedded`, to try things, ends with this process and
+	// sells to clients of this machine only.
 	Redis *Redis `json:"redis,omitempty"`
-	// Store is a directory in which a redis-server that Caddy runs keeps the stock of this machine alone.
+	// Store is a directory in which a redis-server that Caddy runs keeps the stock of one edge.
 	Store *OwnStore `json:"store,omitempty"`
 	// RateRedis counts shared rates, so that attackers' keys share no memory with the stock. Default: `redis`.
 	//
@@ -47,8 +47,7 @@ type App struct {
 	//
 	// They have buyers, phones, e-mail addresses, devices and addresses.
 	Lists map[string]accesslist.Source `json:"lists,omitempty"`
-	// Identities are which spellings of a phone, an e-mail address or a buyer are one person. Default: nothing is
-	// guessed.
+	// Identities are which spellings are one person. Default: nothing is guessed.
 	//
 	// All edges on one Redis need the same.
 	Identities *IdentitySpellings `json:"identities,omitempty"`
@@ -222,9 +221,9 @@ func (a *App) Cleanup() error {
 
 // Token says how reservation tokens are signed.
 type Token struct {
-	// Keys are `auto`, an Ed25519 key made on the first start and kept in Caddy's storage (edges that do not share
-	// storage need an explicit key); PEM; or a secret of at least 32 bytes (HS256). The first key signs, all
-	// verify. Default: `auto`.
+	// Keys are `auto`: an Ed25519 key that the first start makes and keeps in Caddy's storage; edges that do not share
+	// storage need an explicit key. A secret has at least 32 bytes (HS256). The first key signs, all verify. Default:
+	// `auto`.
 	Keys []TokenKey `json:"keys,omitempty"`
 	// Issuer is the claim `iss`. Default: `stockgate`.
 	Issuer string `json:"issuer,omitempty"`

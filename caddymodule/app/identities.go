@@ -13,11 +13,10 @@ import (
 
 // IdentitySpellings say which spellings of an identity are one person.
 type IdentitySpellings struct {
-	// Country is the country, by two letters (ISO 3166), of phone numbers without its code: with `DE`, `0171
-	// 1234567` is `+49 171 1234567`. Default: none is guessed.
+	// Country is the country (ISO 3166) of phone numbers without its code: with `DE`, `0171 1234567` is `+49 171 1234567`.
+	// Default: none is guessed.
 	Country string `json:"country,omitempty"`
-	// Buyer: with `email`, one with an @ is an e-mail address: `A@x.test` is `a@x.test`; with `name`, buyers are
-	// compared byte for byte. Default: `name`.
+	// Buyer: `name` compares buyers byte for byte; with `email`, `A@x.test` is `a@x.test`. Default: `name`.
 	Buyer string `json:"buyer,omitempty"`
 	// EmailTags: with `ignored`, `ann+shop@x.test` is `ann@x.test`, though some providers have two customers there.
 	// Default: `kept`.

@@ -14,12 +14,12 @@ func newQueueGauges() queueGauges {
 	gauge := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, []string{"sale"}, nil) }
 	return queueGauges{
 		waiting: gauge("stockgate_queue_waiting", "Orders that wait for the shop."),
-		atShop:  gauge("stockgate_queue_at_shop", "Orders of the queue that are at the shop."),
-		oldest:  gauge("stockgate_queue_oldest_seconds", "How long the first order in line has waited; 0: none waits."),
-		bytes:   gauge("stockgate_queue_bytes", "What the orders that wait take in Redis."),
-		paused:  gauge("stockgate_queue_paused", "1: no order goes to the shop, because an operator or the shop has stopped the line."),
+		atShop:  gauge("stockgate_queue_at_shop", "Orders that are at the shop."),
+		oldest:  gauge("stockgate_queue_oldest_seconds", "How long the first order in line has waited."),
+		bytes:   gauge("stockgate_queue_bytes", "What waiting orders take in Redis."),
+		paused:  gauge("stockgate_queue_paused", "1: an operator or the shop has stopped the line."),
 		pace:    gauge("stockgate_queue_pace", "Orders a second that went to the shop in the last 10 seconds."),
-		skipped: gauge("stockgate_queue_skipped", "Orders that wait and that no gate of a running edge can send."),
+		skipped: gauge("stockgate_queue_skipped", "Orders in line that no gate of a running edge can send."),
 	}
 }
 

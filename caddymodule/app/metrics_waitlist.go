@@ -13,8 +13,8 @@ type waitlistGauges struct{ people, offers, most *prometheus.Desc }
 func newWaitlistGauges() waitlistGauges {
 	gauge := func(name, help string) *prometheus.Desc { return prometheus.NewDesc(name, help, []string{"sale"}, nil) }
 	return waitlistGauges{
-		people: gauge("stockgate_waitlist_people", "People on the waiting list of a sale."),
-		offers: gauge("stockgate_waitlist_offers", "Offers to people on the waiting list that are open."),
+		people: gauge("stockgate_waitlist_people", "People on the waiting list."),
+		offers: gauge("stockgate_waitlist_offers", "Open offers."),
 		most:   gauge("stockgate_waitlist_most", "People whom the waiting list takes."),
 	}
 }

@@ -24,9 +24,9 @@ type Outbox struct {
 	URL string `json:"url"`
 	// Secrets sign each request, all of them: `whsec_` and base64 of 24 to 64 bytes. Required.
 	Secrets []string `json:"secrets"`
-	// Batch is how many movements a request has at most, up to 1,000. Default: 100.
+	// Batch is the most movements of a request, up to 1,000. Default: 100.
 	Batch int `json:"batch,omitempty"`
-	// Timeout is how long the receiver may take to answer, 1s to 1m. Default: 15s.
+	// Timeout is how long the receiver may take, 1s to 1m. Default: 15s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 	// Sales are the only ones that are sent. Default: all.
 	Sales []string `json:"sales,omitempty"`

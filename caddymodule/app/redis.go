@@ -18,8 +18,8 @@ type Redis struct {
 	// Embedded runs a Redis in this process. Its data is lost when the process ends, and the
 	// edge sells only to clients on this machine. Excludes all other options but timeout.
 	Embedded bool `json:"embedded,omitempty"`
-	// Addresses are host:port of the server, the sentinels or the cluster's nodes, or one `redis://`, `rediss://`
-	// or `unix://` URL, which may name user, password and database; here or in the option's line. Required.
+	// Addresses are host:port of servers, or one `redis://`, `rediss://` or `unix://` URL, which may name user, password and
+	// database; here or in the option's line. Required.
 	Addresses []string `json:"addresses,omitempty"`
 	// Sentinel is the master's name; the addresses are then the sentinels'.
 	Sentinel string `json:"sentinel,omitempty"`
@@ -31,17 +31,16 @@ type Redis struct {
 	Cluster bool `json:"cluster,omitempty"`
 	// Username is the ACL user. Default: none.
 	Username string `json:"username,omitempty"`
-	// Password may be a placeholder such as `{env.REDIS_PASSWORD}`, which keeps it out of config dumps; not with
-	// one in the URL.
+	// Password may be a placeholder, which keeps it out of config dumps; not with one in the URL.
 	Password string `json:"password,omitempty"`
 	// TLS connects with TLS, also to sentinels and nodes. Default: off.
 	TLS bool `json:"tls,omitempty"`
 	// TLSFiles are the certificates of TLS. Default: the authorities of the system, and no client certificate.
 	TLSFiles *RedisTLS `json:"tls_files,omitempty"`
-	// Timeout is how long an attempt waits for Redis; then it is `unavailable`. Default: 500ms.
+	// Timeout is how long an attempt waits; then it is `unavailable`. Default: 500ms.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
-	// ReplicaAcks is how many replicas must have a change before it is acknowledged, and how long to wait for
-	// them; then the answer is 503. Not with `cluster`. Default: 0, 50ms.
+	// ReplicaAcks is how many replicas must have a change before it is acknowledged, and how long to wait; then the answer
+	// is 503. Not with `cluster`. Default: 0, 50ms.
 	ReplicaAcks int `json:"replica_acks,omitempty"`
 	// ReplicaAcksWait bounds the wait for these replicas. Default: 50ms.
 	ReplicaAcksWait caddy.Duration `json:"replica_acks_wait,omitempty"`
@@ -51,9 +50,8 @@ type Redis struct {
 	// FenceOff sells at once from such a Redis: what it has lost is sold again. All edges must
 	// have the same setting.
 	FenceOff bool `json:"fence_off,omitempty"`
-	// AtRisk is what a failover may lose of a sale: units, or the age of the oldest. There attempts are
-	// `unavailable` until the replicas have what was sold. Required with `cluster`, and with `sentinel` without
-	// `replica_acks`. Default: `any`.
+	// AtRisk is what a failover may lose of a sale: units, or the age of the oldest; at it, attempts are `unavailable`.
+	// Required with `cluster`, and with `sentinel` without `replica_acks`. Default: `any`.
 	AtRisk string `json:"at_risk,omitempty"`
 }
 
@@ -118,9 +116,9 @@ func readRedis(into **Redis, name string) func(*caddyfile.Dispenser, string) err
 		}
 		if name == "redis" {
 			options["replica_acks"] = directive.Option{Usage: "replica_acks <number> [<duration>]", Read: r.readReplicaAcks}
-			// how long a sale waits, after its Redis was promoted or restarted, for edges that have not said what they
-			// know; more than 3s. `off`: it sells at once, and sells again what Redis has lost. All edges must have the
-			// same. Default: 10s.
+			// how long a sale waits, after its Redis was promoted or restarted, for edges that have not said what they know;
+			// more than 3s. `off`: it sells at once, also again what Redis has lost. All edges must have the same. Default:
+			// 10s.
 			options["fence"] = directive.Option{Usage: "fence <duration> | off", Read: r.readFence}
 			options["at_risk"] = directive.Option{Usage: "at_risk any | <units> | <duration>", Read: directive.Text(&r.AtRisk)}
 		}

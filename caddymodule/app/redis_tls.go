@@ -12,11 +12,10 @@ import (
 // RedisTLS are the certificates with which a Redis is reached, in files. They are read again for
 // each new connection. Placeholders such as {env.REDIS_CA} are filled.
 type RedisTLS struct {
-	// CA are files, in PEM, with the only authorities that may sign the server's certificate. Default: the
-	// system's.
+	// CA are PEM files with the only authorities that may sign the server's certificate. Default: the system's.
 	CA []string `json:"ca,omitempty"`
-	// Certificate is the client certificate with its chain, and its key, in PEM. Redis asks for one, unless it has
-	// `tls-auth-clients no`. Default: none.
+	// Certificate is the client certificate with its chain, and its key, in PEM; needed unless Redis has `tls-auth-clients
+	// no`. Default: none.
 	Certificate string `json:"certificate,omitempty"`
 	Key         string `json:"key,omitempty"`
 	// ServerName is the name in the server's certificate. Default: the host that is dialed.

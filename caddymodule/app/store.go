@@ -26,14 +26,13 @@ type OwnStore struct {
 	// Dir is the directory with all that is sold, on a disk of this machine. It is made if it does not exist, belongs to the
 	// user that runs Caddy, and has nothing else in it. A relative path begins in Caddy's working directory. Required.
 	Dir string `json:"dir"`
-	// RedisServer is the program: Redis 7 or newer, or Valkey. Default: `redis-server` or `valkey-server` in
-	// `PATH`.
+	// RedisServer is the program: Redis 7 or newer, or Valkey. Default: `redis-server` or `valkey-server` in `PATH`.
 	//
 	// A path, or a name in PATH. A change counts from the server's next start.
 	RedisServer string `json:"redis_server,omitempty"`
 	// Memory is how much the server may use, at least 16MiB; when it is full, attempts are refused. Default: 1GiB.
 	Memory int64 `json:"memory,omitempty"`
-	// Timeout is how long an attempt waits for the server; then it is `unavailable`. Default: 500ms.
+	// Timeout is how long an attempt waits; then it is `unavailable`. Default: 500ms.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 
 	dir, program string // filled

@@ -18,7 +18,7 @@ import (
 func bypassCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bypass [<gate>] [<off>] [--for <duration>] [--reason <text>]",
-		Short: "Lets the orders of a gate pass without a reservation, for an emergency",
+		Short: "Lets the orders of a gate pass without a reservation",
 		Long: `
 Lets the orders of a gate pass to the shop without a reservation and without a token,
 for a time: for when Redis is away, or a rule refuses honest buyers, and the shop is to

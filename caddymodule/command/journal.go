@@ -45,7 +45,7 @@ has another epoch, and its numbers start over: --follow says so and goes on with
 	export.Flags().BoolP("follow", "f", false, "Go on with what happens from now on")
 	tail := &cobra.Command{
 		Use:   "tail <sale> [--lines <number>|--from <number>] [--no-follow] [--format text|json]",
-		Short: "Prints the newest movements, and those that come",
+		Short: "Prints the newest movements, and goes on",
 		Long: `
 Prints a sale's newest movements, or those from --from, and then each one that comes,
 until it is interrupted; with --no-follow it ends with the newest. On a terminal it
@@ -61,7 +61,7 @@ does. --format chooses.`,
 	tail.Flags().String("format", "", "text or json. Default: text on a terminal, otherwise json")
 	tail.Flags().Int64("from", 0, "Number of the first movement")
 	status := &cobra.Command{
-		Use: "status [<sale>]", Short: "Shows where journals begin and end, and who follows them",
+		Use: "status [<sale>]", Short: "Shows where journals begin and end, and their readers",
 		Long: `
 Shows for a sale, or for all of them, which movements are in Redis, and how far the ledger and
 the outbox have come.`,

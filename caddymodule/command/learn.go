@@ -17,7 +17,7 @@ import (
 func learnCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "learn [--order <entry>] [--shop <host:port>] [--dir <directory>] <buy.har> [<more.har>]...",
-		Short: "Writes the configuration of a gate from the recording of a purchase",
+		Short: "Writes a gate from the recording of a purchase",
 		Long: `
 Reads recordings of one purchase at your shop, as browsers export them (HAR), and
 writes Caddyfile, sale.yaml and questions.md. Give the recording of an order that was

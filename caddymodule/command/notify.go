@@ -11,7 +11,7 @@ import (
 func notifyCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "notify <command>", Short: "Tries the receiver of 'notify'"}
 	group(cmd, &cobra.Command{
-		Use: "test", Short: "Sends a test message, and says what the receiver answers",
+		Use: "test", Short: "Sends a test message",
 		Long: `
 The edge sends a message at once, past the ones that wait, and this command prints
 the receiver's answer. The exit status is 1 if the receiver does not take it.`,

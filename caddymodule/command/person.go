@@ -20,7 +20,7 @@ func personCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "person <command>", Short: "Shows or erases what Stockgate has of one buyer"}
 	const identities = " --buyer <buyer>|--phone <phone>|--email <email>|--device <device>|--home-address <address>|--ip <ip>"
 	show := &cobra.Command{
-		Use: "show" + identities, Short: "Shows where Stockgate has data of a person",
+		Use: "show" + identities, Short: "Shows what Stockgate has of a person",
 		Long: `
 Shows what the sales in Redis, the lists in Redis and this edge's ledger have of a
 person, and what was not searched. Redis has keyed hashes: the value is hashed as the

@@ -28,7 +28,7 @@ terminal it asks first, unless --yes is given; in a script it does not ask.`,
 	group(cmd,
 		&cobra.Command{Use: "show <sale>", Short: "Shows how many orders wait, and at which pace they go", RunE: action(showQueue, "sale")},
 		&cobra.Command{
-			Use: "pause <sale>", Short: "Lets no order go to the shop until 'resume'",
+			Use: "pause <sale>", Short: "Stops the line until 'resume'",
 			Long: `
 Lets no order of a sale go to the shop until 'queue resume', at any edge. What is at
 the shop goes on. The sale goes on too: new orders wait, as long as there is room.
@@ -36,7 +36,7 @@ To stop new orders, pause the sale.`,
 			RunE: action(changeQueue("pause"), "sale"),
 		},
 		&cobra.Command{
-			Use: "resume <sale>", Short: "Lets orders go to the shop again",
+			Use: "resume <sale>", Short: "Lets the line go on",
 			Long: "\nEnds 'queue pause', and the wait for which the shop itself has asked.", RunE: action(changeQueue("resume"), "sale"),
 		},
 		drain,

@@ -18,7 +18,7 @@ import (
 func reconcileCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "reconcile <sale> [--repair] [--shop <file or database> [--query <sql>] [--column <name>] [--quantity <name>] [--sku <name>] [--take-over] | --probe]",
-		Short: "Compares Redis with its own records, the journal, the ledger and the shop",
+		Short: "Compares Redis with itself, the journal, the ledger and the shop",
 		Long: `
 Compares what Redis keeps of a sale (counters of stock and purchase limits, holds,
 keys and refs, lists of deadlines) with its own reservations, with the journal, and

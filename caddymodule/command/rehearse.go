@@ -27,7 +27,7 @@ func rehearseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "rehearse --sale <sale> --host <host>... [--arrive spike|ramp|poisson|<log>] [--buyers <n>] [--over <time>] [--data <csv>] [--orders <file|url>]" +
 			" [--require <bound>]... [--report <html>] [--judge-only] [<request.http>...]",
-		Short: "Sends a crowd to your own gate and shop, and judges what came of it",
+		Short: "Sends a crowd to your gate and shop, and judges the result",
 		Long: `
 Sends a crowd of buyers to your own gate and shop, and judges by the gate's books, and
 by the shop's orders if --orders names them, whether every promise was kept: no

@@ -21,7 +21,7 @@ func reservationCommand() *cobra.Command {
 	show := &cobra.Command{Use: "show <id>", Short: "Shows a reservation", RunE: action(showReservation, "id")}
 	confirm := &cobra.Command{
 		Use:   "confirm <id>",
-		Short: "Says that the shop has the order: the units are sold",
+		Short: "Confirms that the shop has the order",
 		Long: `
 Says that the shop has the order: the units are sold. Units that were given back
 meanwhile are taken again; when they are sold to others the answer is
@@ -30,7 +30,7 @@ refund_needed, and nothing changes.`,
 	}
 	release := &cobra.Command{
 		Use:   "release <id> [--force]",
-		Short: "Says that the shop does not have the order: the units go back on sale",
+		Short: "Puts the units of a hold back on sale",
 		Long: `
 Says that the shop does not have the order: the units go back on sale. Until the
 reservation's deadline the shop may still take the order: then this needs --force.
@@ -165,7 +165,7 @@ func returnUnits(c *call) error {
 func extendCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "extend <id> <time>",
-		Short: "Holds a reservation for so long from now",
+		Short: "Holds a reservation for this long from now",
 		Long: `
 Puts the deadline of a held reservation off: it is held for so long from now, up to
 the sale's max_hold after it was made. A later deadline stays.`,

@@ -33,7 +33,7 @@ var (
 func returnsCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "returns <sale> <csv> [--column <name>] [--no-restock] [--dry-run]",
-		Short: "Takes units of many orders back, as a file says",
+		Short: "Takes units of many orders back",
 		Long: `
 Takes units of sold orders back, as a CSV file says (- is the standard input). The
 first line names its columns:

@@ -20,7 +20,7 @@ func saleCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "sale <command>", Short: "Loads, shows, opens, pauses and closes sales"}
 	apply := &cobra.Command{
 		Use:   "apply <file> [--dry-run] [--force] [--new] [--yes]",
-		Short: "Loads a sale from a file, or what the file changes",
+		Short: "Loads a sale from a file, or its changes",
 		Long: `
 Loads a sale from a YAML or JSON file; - is the standard input. The file is
 compared with the one that was applied last: the same file again changes

@@ -13,7 +13,7 @@ import (
 
 func cloneCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "clone <sale> <new> [--starts <time>] [--ends <time>] [--file <file>]", Short: "Writes the file of a sale again, for another one",
+		Use: "clone <sale> <new> [--starts <time>] [--ends <time>] [--file <file>]", Short: "Writes a sale's file again, for another one",
 		Long: `
 Writes the file of a sale under a new id and with other times: items with the units that
 the file loads, whatever is left, limits and all other fields. Sold units, the schedule and

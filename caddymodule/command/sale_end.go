@@ -148,7 +148,7 @@ does not count as lost.`,
 
 func purgeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "purge --ended <time> [--dry-run] [--yes]", Short: "Deletes all sales that were closed and ended long ago",
+		Use: "purge --ended <time> [--dry-run] [--yes]", Short: "Deletes all closed sales that ended long ago",
 		Long: `
 Deletes, as 'sale delete' does, every closed sale whose window ended at least --ended
 ago. A sale that cannot be deleted stays, and the reason is printed.`,

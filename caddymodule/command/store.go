@@ -24,7 +24,7 @@ from a ledger that has more. The command says what to do.`,
 	restore.Flags().String("redis-server", "", "The redis-server or valkey-server to use: a path, or a name in PATH")
 	group(cmd,
 		&cobra.Command{
-			Use: "backup <file>", Short: "Writes a copy of the store into a file, while it sells",
+			Use: "backup <file>", Short: "Copies the store into a file, while it sells",
 			Long: `
 Writes a copy of all that 'store' keeps into a file, as it is at one moment, while
 the sale goes on: all that was acknowledged before the command began is in it. The

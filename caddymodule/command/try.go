@@ -20,7 +20,7 @@ import (
 func tryCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "try [--gate <name>] [--answer <file>] [--from <address>] [--set <placeholder>=<value>]... < request.http",
-		Short: "Shows what a gate makes of a saved request, and of the shop's answer",
+		Short: "Shows what a gate makes of a saved request or answer",
 		Long: `
 Shows what a gate of the running Caddy reads from a saved request (buyer,
 identities, sale, lines), what its filters would say, and with --answer which of

@@ -14,9 +14,9 @@ import (
 func waitlistCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "waitlist <command>", Short: "Shows the waiting list of a sale, and stops its offers"}
 	group(cmd,
-		&cobra.Command{Use: "show <sale>", Short: "Shows how many people wait, and what has become of offers", RunE: action(showWaitlist, "sale")},
+		&cobra.Command{Use: "show <sale>", Short: "Shows how many people wait, and the offers", RunE: action(showWaitlist, "sale")},
 		&cobra.Command{
-			Use: "pause <sale>", Short: "Lets no more offers be made until 'resume'",
+			Use: "pause <sale>", Short: "Stops offers until 'resume'",
 			Long: `
 Lets no more offers be made to people on the waiting list of a sale until 'waitlist
 resume', at any edge. Open offers stay as they are and may be accepted, and people
@@ -24,7 +24,7 @@ enter and leave as before. Units that come back stay on the shelf until offers g
 no other buyer gets them while people wait. The sale goes on too. To stop it, pause the sale.`,
 			RunE: action(changeOffers("pause"), "sale"),
 		},
-		&cobra.Command{Use: "resume <sale>", Short: "Lets offers be made again", RunE: action(changeOffers("resume"), "sale")},
+		&cobra.Command{Use: "resume <sale>", Short: "Lets offers go on", RunE: action(changeOffers("resume"), "sale")},
 	)
 	return cmd
 }

@@ -119,9 +119,9 @@ func (rs *gateRules) readInDoubt(d *caddyfile.Dispenser, usage string) error {
 		in.Method = question.Method
 	}
 	return directive.ReadBlock(d, map[string]directive.Option{
-		// answers that say that the shop has the order. Default: `200`.
+		// these say that the shop has the order. Default: `200`.
 		"confirm": {Usage: "confirm <code|class|@name...>", Read: rs.readInto("in_doubt confirm", "confirm", &in.Rules), List: true},
-		// answers that say that the shop does not have it. Default: `404`.
+		// these say that the shop does not have it. Default: `404`.
 		"release": {Usage: "release <code|class|@name...>", Read: rs.readInto("in_doubt release", "release", &in.Rules), List: true},
 		"every":   {Usage: "every <duration>", Read: directive.Duration(&in.Every)},
 		"longest": {Usage: "longest <duration>", Read: directive.Duration(&in.Longest)},

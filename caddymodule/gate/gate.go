@@ -53,9 +53,8 @@ type Gate struct {
 	AttemptOptions
 	// Check is no option, and an error: the handler stockgate_check refuses early and reserves nothing.
 	Check json.RawMessage `json:"check,omitempty"`
-	// Ref is the shop's own name of the order or cart, 1 to 128 characters: sold once to its buyer, then forwarded
-	// again under the same reservation. `shared`: one order for all buyers; only for refs that cannot be guessed.
-	// Default: none.
+	// Ref is the shop's name of the order or cart, 1 to 128 characters: sold once to its buyer, then forwarded again.
+	// `shared`: one order for all buyers; only for refs that cannot be guessed. Default: none.
 	//
 	// It has the form of a SKU. In a sale a buyer has at most one reservation for it that is not released or
 	// expired: while that one is decided, another attempt is refused; when it is sold, the same order is forwarded
@@ -65,7 +64,7 @@ type Gate struct {
 	// with the same ref is refused. Use it only for refs that the shop's server makes and
 	// that cannot be guessed: the first buyer with a ref has it. Default: false.
 	RefShared bool `json:"ref_shared,omitempty"`
-	// Continue: an attempt takes the place of the hold that another gate has made under its ref. Default: off.
+	// Continue: an attempt takes the place of another gate's hold under its ref. Default: off.
 	//
 	// The hold is one of the same buyer, made by a gate with outcome backend, as when the buyer comes to pay.
 	// Without it only another cart takes that place, in a gate with outcome backend.
@@ -88,8 +87,8 @@ type Gate struct {
 	// IdempotencyTTL is how long the key of a sold order is remembered, up to 720h, at least until the sale ends.
 	// Default: 24h.
 	IdempotencyTTL caddy.Duration `json:"idempotency_ttl,omitempty"`
-	// Outcome is decided by the shop's answer (`response`), a later call of the shop to its API (`backend`), or a
-	// question to it (`ask`). Default: `response`.
+	// Outcome is decided by the shop's answer, a later call of the shop to its API, or a question to it. Default:
+	// `response`.
 	//
 	// With backend the shop confirms, extends or releases the hold, or lets it expire.
 	Outcome string `json:"outcome,omitempty"`
@@ -103,24 +102,22 @@ type Gate struct {
 	// What no rule matches is in doubt. With outcome backend there are only release
 	// rules, none by default, and what no rule matches stays held.
 	Rules []outcome.Rule `json:"rules,omitempty"`
-	// InDoubt is what becomes of holds in doubt: they wait until the shop or an operator decides, or the gate asks
-	// the shop. Default: `keep`.
+	// InDoubt: holds in doubt wait for the shop or an operator, or the gate asks the shop. Default: `keep`.
 	InDoubt *probe.InDoubt `json:"in_doubt,omitempty"`
-	// HoldFor is how long stock is held for an attempt, 3s to 24h, also beyond the sale's `max_hold`, which bounds
-	// what the shop extends. Default: 30s; with `outcome backend` 15m.
+	// HoldFor is how long stock is held for an attempt, 3s to 24h; the sale's `max_hold` bounds only what the shop extends.
+	// Default: 30s; with `outcome backend` 15m.
 	HoldFor caddy.Duration `json:"hold_for,omitempty"`
-	// ForwardTimeout is how long the shop may take to answer, at most until the token expires. Default: until
-	// then; with `outcome backend` at most 20s.
+	// ForwardTimeout is how long the shop may take, at most until the token expires. Default: until then; with `outcome
+	// backend` at most 20s.
 	ForwardTimeout caddy.Duration `json:"forward_timeout,omitempty"`
-	// MaxAnswer is how much of the shop's answer rules on its body may read, 1KiB to 16MiB; an order at the shop
-	// may take several times as much memory. Where a rule needs more, the reservation is in doubt. Default: 64KiB.
+	// MaxAnswer is how much of the shop's answer rules may read, 1KiB to 16MiB; an order may take several times as much
+	// memory. Where a rule needs more, the reservation is in doubt. Default: 64KiB.
 	//
 	// A lookup reads 64 KiB.
 	MaxAnswer int64 `json:"max_answer,omitempty"`
-	// Queue lets orders with stock wait until the shop can take them, in place of `busy`. Default: off.
+	// Queue lets orders with stock wait for the shop, in place of `busy`. Default: off.
 	Queue *waiting.Options `json:"queue,omitempty"`
-	// ExitsAs are the paths under which orders leave for the shop, where Caddy rewrites them. Default: the
-	// matcher's.
+	// ExitsAs are the paths under which Caddy's rewrites send orders to the shop. Default: the matcher's.
 	//
 	// Each is as in a path matcher. Other requests that leave so are refused.
 	ExitsAs []string `json:"exits_as,omitempty"`

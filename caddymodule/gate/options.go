@@ -29,7 +29,7 @@ type AttemptOptions struct {
 	JWT jwt.Configs `json:"jwt,omitempty"`
 	// Buyer is who buys, 1 to 128 bytes; a check needs none. Required.
 	Buyer []string `json:"buyer,omitempty"`
-	// Identities are other ways to know the person, for limits, lists and rates; each kind once.
+	// Identities are other ways to know the person; each kind once.
 	Identities map[string][]string `json:"identities,omitempty"`
 	// Region is the region whose stock is sold, where an item has `regions`.
 	Region []string `json:"region,omitempty"`
@@ -58,15 +58,15 @@ type AttemptOptions struct {
 	// Challenge asks clients for computing while more attempts come than usual. Solutions for a check do not serve
 	// at the order route. Default: off.
 	Challenge *pow.Challenge `json:"challenge,omitempty"`
-	// OneAtATime: of one session, one request that may change something is at the shop at a time; up to 8 wait, up
-	// to 5s, and are then `pending`. `shared`: over all edges. Default: off.
+	// OneAtATime: one request of a session that may change something is at the shop at a time; up to 8 wait, up to 5s, and
+	// are then `pending`. `shared`: over all edges. Default: off.
 	//
 	// It counts for attempts and other requests, so that the cart that was looked up is the one that is sold. A
 	// stockgate_check with it does nothing else, and has no lines: it is for routes that change carts, beside the
 	// order route.
 	OneAtATime *session.Options `json:"one_at_a_time,omitempty"`
-	// MaxInFlight bounds attempts that are being reserved or at the shop; more are `busy`. Beyond four times as
-	// many clients that read answers, the one that has stalled longest is cut off. Default: 256.
+	// MaxInFlight bounds attempts that are being reserved or at the shop; more are `busy`. Beyond four times as many clients
+	// that read answers, the one that has stalled longest is cut off. Default: 256.
 	//
 	// An attempt counts until its outcome is known, not until its client has read the answer. A client is cut off
 	// only if it has read nothing for at least a second. A stockgate_check limits the attempts that it has let
@@ -74,19 +74,17 @@ type AttemptOptions struct {
 	MaxInFlight int `json:"max_in_flight,omitempty"`
 	// MaxBody is the largest body of an attempt; then `body_too_large`. Default: 64KiB.
 	MaxBody int64 `json:"max_body,omitempty"`
-	// Body: `ignored` means that the shop does not read an order's body, so it is not checked; for values from the
-	// query. Default: `checked`.
+	// Body: with `ignored` the shop does not read an order's body, and it is not checked. Default: `checked`.
 	//
 	// A checked body from which no value is read is malformed if it could carry the same names in a form that only
 	// some servers read.
 	Body string `json:"body,omitempty"`
-	// Refusals are how refusals look: the last line that names the reason counts, before `*`. Status 200 to 599.
-	// Default: `problem` (RFC 9457).
+	// Refusals are how refusals look. Status 200 to 599. Default: `problem` (RFC 9457).
 	Refusals []refuse.Appearance `json:"refusals,omitempty"`
 	// Messages are sentences that count before the global ones. Default: none.
 	Messages *directive.Messages `json:"messages,omitempty"`
-	// AlsoQuery are query parameters that the shop takes for a route, such as `s`; with the path below which it
-	// reads them, where that is not the root: `rest_route=/wp-json`. Default: none.
+	// AlsoQuery are query parameters that the shop takes for a route, such as `s`, with the path below which it reads them,
+	// where that is not the root: `rest_route=/wp-json`. Default: none.
 	//
 	// A request that one of them would make a request for this gate is refused.
 	AlsoQuery []string `json:"also_query,omitempty"`

@@ -101,7 +101,7 @@ func (m *Mirror) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	m.Redis = args[0]
 	err = directive.ReadBlock(d, map[string]directive.Option{
 		"sales": {Usage: "sales <sale...>", Read: directive.Texts(&m.Sales)},
-		// writes a number of each item to a key, which has `{sku}` and, if wanted, `{region}` and `{sale}`.
+		// writes a number of each item to a key with `{sku}` and, if wanted, `{region}` and `{sale}`.
 		"set": {Usage: "set <key> available|taken|confirmed|stock", List: true, Read: func(d *caddyfile.Dispenser, usage string) error {
 			args, err := directive.Arguments(d, usage, 2, 2)
 			if err == nil {

@@ -32,7 +32,7 @@ type Notify struct {
 	Secrets []string `json:"secrets,omitempty"`
 	// Page is the page's URL, for links. Default: no link.
 	Page string `json:"page,omitempty"`
-	// Timeout is how long the receiver may take to answer, 1s to 1m. Default: 10s.
+	// Timeout is how long the receiver may take, 1s to 1m. Default: 10s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 	// Only are the only kinds that are told. Default: all.
 	Only []string `json:"only,omitempty"`

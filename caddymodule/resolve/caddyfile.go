@@ -116,8 +116,8 @@ func (h *Resolve) readEvent(d *caddyfile.Dispenser, usage string) error {
 	at := *d
 	var a outcome.AnswerMatcher
 	err := directive.ReadBlock(d, map[string]directive.Option{
-		// a value of the body is one of these; without values it is there and not null, with `!` it is not. All tests
-		// must pass. An array with more elements than they read makes the webhook 400.
+		// a value of the body is one of these; without values it is there and not null, with `!` it is not. All tests must
+		// pass. An array with more elements than they read makes the webhook 400.
 		"json": {Usage: "json [!]<path> [<value...>]", Read: directive.JSONTest(&a.JSON), List: true},
 	})
 	if err != nil {

@@ -76,18 +76,18 @@ func (v *Signature) readSigned(d *caddyfile.Dispenser) error {
 		// `hmac-sha1`, `hmac-sha256`, `hmac-sha512`, `rsa-sha256`, `rsa-sha512` (PKCS #1 v1.5), `ecdsa-sha256` (ASN.1)
 		// or `ed25519`. Required.
 		"algorithm": {Usage: "algorithm <name>", Read: directive.Text(&v.Signed.Algorithm)},
-		// the secret, at least 8 bytes; for RSA, ECDSA and Ed25519 the provider's public key or certificate in PEM.
-		// The 32 bytes of an Ed25519 key may be in hex or base64 then. Required.
+		// the secret, at least 8 bytes; for RSA, ECDSA and Ed25519 the provider's public key or certificate in PEM, or an
+		// Ed25519 key's 32 bytes in hex or base64. Required.
 		"key": {Usage: "key <key> [text|hex|base64|base64url]", Read: readTwo(&v.Key, &v.Signed.KeyEncoding)},
-		// divides a header into fields, for `{field.<name>}`: what stands between two fields, and behind the name of
-		// one. Default: none; `=`.
+		// divides a header into fields, for `{field.<name>}`: the text between two fields, and behind a name. Default: none;
+		// `=`.
 		"fields": {Usage: "fields <header> <between> [<after>]", Read: v.readFields},
 		// what is signed: text, `{body}`, `{header.<name>}`, `{field.<name>}`, `{uri}` (path with query, as sent) and
 		// `{newline}`, joined without spaces; a signed space stands in quotes. Required.
 		"over": {Usage: "over <part...>", Read: v.readOver},
-		// where the signature is. A field may be there up to 16 times, and one must fit. Required.
+		// where the signature is. Of up to 16 fields of this name, one must fit. Required.
 		"signature": {Usage: "signature {header.<name>}|{field.<name>} [hex|base64|base64url]", Read: readTwo(&v.Signed.Signature, &v.Signed.Encoding)},
-		// a time since 1970 that is signed, and how far it may be from now, 1s to 1h. Default: no time; `s`, 5m.
+		// a signed time since 1970, and how far it may be from now, 1s to 1h. Default: no time; `s`, 5m.
 		"time": {Usage: "time {header.<name>}|{field.<name>} [s|ms] [<tolerance>]", Read: v.readTime},
 	})
 	switch {

@@ -47,18 +47,18 @@ const (
 // 503, so that the provider delivers it again. A webhook whose signature is wrong goes nowhere. One
 // that tells of several payments goes to the shop for those that can be settled.
 type Resolve struct {
-	// Verify are the signatures that are accepted, all of one scheme; this or `ask` is required. A tolerance is 1s
-	// to 1h (default 5m); PayPal's up to 96h (73h). Adyen's secret is in hex; Square needs the URL as it is
-	// written there; `hmac` covers the body; with `token` a header must have the secret, and nothing is signed.
+	// Verify are the signatures that are accepted, all of one scheme; this or `ask` is required. A tolerance is 1s to 1h
+	// (default 5m); PayPal's up to 96h (73h). Adyen's secret is in hex; Square needs the URL as written there; `hmac` covers
+	// the body; with `token` a header must have the secret.
 	Verify []Signature `json:"verify,omitempty"`
-	// Ask asks the provider about the payment that a webhook names, at an https URL with `{id}`. Default: none.
+	// Ask asks the provider about the payment, at an https URL with `{id}`. Default: none.
 	//
 	// Ref and Events then read its answer, and not the webhook.
 	Ask *AskProvider `json:"ask,omitempty"`
 	// Ref is where the event has the gate's `ref`; of several, the first that is not empty. Required.
 	Ref []string `json:"ref,omitempty"`
-	// EventsIn is the array of the body with the events, at most 256; `{json}`: the body is the array. Paths then
-	// begin in an element. Default: the body is one event.
+	// EventsIn is the array with the events, at most 256; `{json}`: the body is the array. Paths then begin in an element.
+	// Default: the body is one event.
 	//
 	// With adyen the default is its notificationItems; with gocardless, its events.
 	EventsIn string `json:"events_in,omitempty"`
@@ -66,12 +66,11 @@ type Resolve struct {
 	Events map[string]outcome.AnswerMatcher `json:"events,omitempty"`
 	// Rules say what an event means, confirm or release; the first that matches counts.
 	Rules []outcome.Rule `json:"rules,omitempty"`
-	// HoldFor is how long the units of a paid order are kept while the shop has not taken the webhook, 1m to 24h.
-	// Default: 1h.
+	// HoldFor is how long a paid order's units are kept until the shop takes the webhook, 1m to 24h. Default: 1h.
 	//
 	// It counts from then on, also beyond the sale's max_hold.
 	HoldFor caddy.Duration `json:"hold_for,omitempty"`
-	// ForwardTimeout is how long the shop may take to answer, at most half of `hold_for`. Default: 10s.
+	// ForwardTimeout is how long the shop may take, at most half of `hold_for`. Default: 10s.
 	ForwardTimeout caddy.Duration `json:"forward_timeout,omitempty"`
 
 	app       *app.App

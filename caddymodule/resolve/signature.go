@@ -28,8 +28,8 @@ type Signature struct {
 	Tolerance caddy.Duration `json:"tolerance,omitempty"`
 	// URL is the URL of the endpoint as it is written at the provider, with square.
 	URL string `json:"url,omitempty"`
-	// CA is a PEM file with the certificates that are trusted, for the connection to PayPal and for the
-	// certificate that is fetched. Default: the system's.
+	// CA is a PEM file with the certificates that are trusted, for PayPal's connection and certificate. Default: the
+	// system's.
 	CA string `json:"ca,omitempty"`
 	// Header has the signature with hmac, and the secret itself with token.
 	Header string `json:"header,omitempty"`

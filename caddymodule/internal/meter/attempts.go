@@ -81,7 +81,7 @@ func newMeters() *meters {
 		}),
 		answered: prometheus.NewHistogramVec(prometheus.HistogramOpts{
 			Name:    "stockgate_answer_seconds",
-			Help:    "Time of an attempt, from its arrival at the gate to its answer: won (ordered, or held for the shop to decide) or lost.",
+			Help:    "Time of an attempt, from the gate to its answer: won (ordered, or held for the shop to decide) or lost.",
 			Buckets: answerBounds,
 		}, []string{"result"}),
 		redisErrors: prometheus.NewCounterVec(prometheus.CounterOpts{
@@ -90,11 +90,11 @@ func newMeters() *meters {
 		}, []string{"during"}),
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_probes_total",
-			Help: "Questions to the shop about holds in doubt: present, absent, unknown (asked again) or not_asked (no ref fits).",
+			Help: "Questions about holds in doubt: present, absent, unknown (asked again) or not_asked (no ref fits).",
 		}, []string{"sale", "verdict"}),
 		unbacked: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "stockgate_unbacked_total",
-			Help: "Orders that the shop took after their units had been sold to others.",
+			Help: "Orders that the shop took when others had their units.",
 		}),
 		dropped: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "stockgate_backlog_dropped_total",
@@ -102,7 +102,7 @@ func newMeters() *meters {
 		}),
 		fenced: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "stockgate_fenced_sales",
-			Help: "Sales that wait, after Redis was promoted or restarted, until the edges have said what they know, or whose Redis is older than this edge knows.",
+			Help: "Sales that wait, after Redis was promoted or restarted, for what edges know, or whose Redis is older than this edge knows.",
 		}),
 		fenceLost: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_fence_lost_total",
@@ -122,15 +122,15 @@ func newMeters() *meters {
 		}),
 		Around: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_around_total",
-			Help: "Requests for a gated route that left for its upstream without having met the gate: refused, or passed where the site has no stockgate_guard.",
+			Help: "Requests for a gated route that met no gate on the way to its upstream: refused, or passed where the site has no stockgate_guard.",
 		}, []string{"answer"}),
 		CutReaders: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "stockgate_cut_readers_total",
-			Help: "Clients that were cut off because they did not read the shop's answer; their orders stand.",
+			Help: "Clients that were cut off because they did not read the answer; their orders stand.",
 		}),
 		Unclear: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_unclear_total",
-			Help: "Requests that were refused because a server could take them for an attempt.",
+			Help: "Requests refused because a server could take them for an attempt.",
 		}, []string{"cause"}),
 		bypassed: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_bypassed_total",
@@ -138,7 +138,7 @@ func newMeters() *meters {
 		}, []string{"gate", "answer"}),
 		challenges: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "stockgate_challenges_total",
-			Help: "Attempts that were asked for a solution of the challenge.",
+			Help: "Attempts that were asked for a solution.",
 		}, []string{"gate"}),
 		lookup: newLookupMetrics(),
 		ledger: newLedgerMetrics(),

@@ -19,9 +19,9 @@ func newLedgerMetrics() ledgerMetrics {
 		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"sale"})
 	}
 	m := ledgerMetrics{
-		length:     gauge("stockgate_journal_length", "Movements of the sale's journal that Redis keeps."),
-		lag:        gauge("stockgate_ledger_lag_movements", "Movements of the sale that the ledger does not have yet."),
-		lagSeconds: gauge("stockgate_ledger_lag_seconds", "For how long the oldest movement has waited that the ledger does not have; 0: it has all."),
+		length:     gauge("stockgate_journal_length", "Movements that Redis keeps."),
+		lag:        gauge("stockgate_ledger_lag_movements", "Movements that the ledger lacks."),
+		lagSeconds: gauge("stockgate_ledger_lag_seconds", "How long the oldest movement that the ledger lacks has waited."),
 		drift: prometheus.NewGaugeVec(prometheus.GaugeOpts{
 			Name: "stockgate_drift", Help: "Cells that are not as they must be: balance (their units are not all somewhere) or ledger (it says otherwise). Not 0: run `caddy stockgate reconcile`.",
 		}, []string{"sale", "against"}),
@@ -29,7 +29,7 @@ func newLedgerMetrics() ledgerMetrics {
 			Name: "stockgate_ledger_drained_total", Help: "Movements that this edge has copied into the ledger.",
 		}, []string{"sale"}),
 		failures: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "stockgate_ledger_failures_total", Help: "Copies that failed: journal (Redis) or ledger (the database).",
+			Name: "stockgate_ledger_failures_total", Help: "Copies that failed: journal (Redis) or ledger (database).",
 		}, []string{"where"}),
 	}
 	for _, where := range []string{"journal", "ledger"} {

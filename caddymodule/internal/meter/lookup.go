@@ -32,7 +32,7 @@ func newLookupMetrics() lookupMetrics {
 	}
 	m.asks = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stockgate_asks_total",
-		Help: "Questions how an order ended: sold, not_sold, unclear, failed or unnamed; and orders of which fewer or more units were sold than reserved.",
+		Help: "Questions how an order ended: sold, not_sold, unclear, failed or unnamed; fewer or more units sold than reserved.",
 	}, []string{"answer"})
 	for _, answer := range []string{"sold", "not_sold", "unclear", "failed", "fewer", "more"} {
 		m.asks.WithLabelValues(answer)

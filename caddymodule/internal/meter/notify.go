@@ -22,13 +22,13 @@ func newNotifyMetrics() notifyMetrics {
 			Name: "stockgate_notices_lost_total", Help: "Notices that found no room, or that the receiver could not read.",
 		}),
 		answers: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "stockgate_notify_answers_total", Help: "Answers of the receiver of notices: 2xx, 3xx, 4xx, 5xx or none.",
+			Name: "stockgate_notify_answers_total", Help: "Answers of the receiver: 2xx, 3xx, 4xx, 5xx or none.",
 		}, []string{"answer"}),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "stockgate_notices_waiting", Help: "Notices that wait for the receiver, told by the edge that sends them.",
 		}),
 		oldest: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "stockgate_notices_oldest_seconds", Help: "For how long the oldest notice has waited, told by the edge that sends them.",
+			Name: "stockgate_notices_oldest_seconds", Help: "How long the oldest notice has waited, told by the edge that sends them.",
 		}),
 	}
 	for _, answer := range answerClasses {

@@ -24,11 +24,11 @@ func newOutboxMetrics() outboxMetrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{label})
 	}
 	m := outboxMetrics{
-		lag:        gauge("stockgate_outbox_lag_movements", "Movements of the sale that the outbox's receiver does not have yet."),
-		lagSeconds: gauge("stockgate_outbox_lag_seconds", "For how long the oldest movement has waited that the outbox's receiver does not have; 0: it has all."),
-		sent:       counter("stockgate_outbox_sent_total", "Movements that the outbox's receiver has taken from this edge.", "sale"),
-		answers:    counter("stockgate_outbox_answers_total", "Answers of the outbox's receiver to this edge: 2xx, 3xx, 4xx, 5xx, or none.", "answer"),
-		failures:   counter("stockgate_outbox_failures_total", "Attempts of this edge to send movements that failed, by where: journal (Redis, or the ledger behind it) or receiver.", "where"),
+		lag:        gauge("stockgate_outbox_lag_movements", "Movements that the receiver lacks."),
+		lagSeconds: gauge("stockgate_outbox_lag_seconds", "How long the oldest movement that the receiver lacks has waited."),
+		sent:       counter("stockgate_outbox_sent_total", "Movements that the receiver has taken from this edge.", "sale"),
+		answers:    counter("stockgate_outbox_answers_total", "Answers of the receiver: 2xx, 3xx, 4xx, 5xx or none.", "answer"),
+		failures:   counter("stockgate_outbox_failures_total", "Failures to send movements: journal (Redis, or the ledger behind it) or receiver.", "where"),
 	}
 	for _, answer := range []string{"2xx", "3xx", "4xx", "5xx", "none"} {
 		m.answers.WithLabelValues(answer) // a series that exists from the start can be monitored

@@ -22,7 +22,7 @@ type shopAnswers struct {
 func (s *shopAnswers) open() {
 	s.vec = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "stockgate_shop_answers_total",
-		Help: "Answers of the shop to orders: 2xx, 3xx, 4xx, 5xx, or none: a timeout, or a connection that broke.",
+		Help: "Answers of the shop to orders: 2xx, 3xx, 4xx, 5xx or none (a timeout, a broken connection).",
 	}, []string{"sale", "answer"})
 	s.bySale.Store(new(map[string]*[len(answerClasses)]prometheus.Counter))
 }

@@ -100,9 +100,9 @@ func (m *RoleMembers) read(d *caddyfile.Dispenser) error {
 			m.Users = append(m.Users, names...)
 			return err
 		}},
-		// a placeholder that begins with `{http.auth.user.` is one of the values.
+		// a placeholder `{http.auth.user.…}` is one of the values.
 		"claim": {Usage: "claim <placeholder> <value...>", List: true, Read: claim(false)},
-		// the same, where it is a list, separated by commas or spaces, and has one of the values.
+		// the same of a list, separated by commas or spaces.
 		"claim_has": {Usage: "claim_has <placeholder> <value...>", List: true, Read: claim(true)},
 	})
 }

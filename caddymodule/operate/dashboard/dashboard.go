@@ -43,12 +43,12 @@ type Dashboard struct {
 	Acts []string `json:"acts,omitempty"`
 	// Roles are what some users may do beside that.
 	Roles []Role `json:"roles,omitempty"`
-	// Look are the users who may look, beside those that a block of `acts` names. Default: all.
+	// Look: who may look, beside those in a block of `acts`. Default: all.
 	Look *RoleMembers `json:"look,omitempty"`
 	// Unprotected serves requests that no authentication directive has let in.
 	Unprotected bool `json:"unprotected,omitempty"`
-	// Origins are scheme and host under which browsers reach the page; needed behind a gateway that ends TLS.
-	// Default: the request's; with `unprotected` only IP addresses and localhost.
+	// Origins are scheme and host of the page in browsers; needed behind a gateway that ends TLS. Default: the request's;
+	// with `unprotected` only IP addresses and localhost.
 	//
 	// Such a gateway has to forward Host. Where Unprotected, no name of an attacker's can lead a browser here.
 	Origins []string `json:"origins,omitempty"`

@@ -132,15 +132,12 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 	"confirm with an older token":      func(w *twin) model.Operation { return tokenR(w.model.Epoch - 1) },
 	"confirm with a token from beyond": func(w *twin) model.Operation { return tokenR(w.model.Epoch + 1) },
 
-	"swap what was reserved without a key":            func(*twin) model.Operation { return swapR(1, 1) },
-	"swap for more what was reserved without a key":   func(*twin) model.Operation { return swapR(3, 0) },
-	"confirm by shop what was reserved without a key": func(*twin) model.Operation { return model.Confirm{ID: "r", Word: "shop", Cause: "why"} },
-	"release by shop what was reserved without a key": func(w *twin) model.Operation { return releaseR("shop", w.model.Time+500) },
-	"swap":                    func(*twin) model.Operation { return swapR(1, 1) },
-	"sold":                    func(*twin) model.Operation { return soldR(2) },
-	"sold, and a unit less":   func(*twin) model.Operation { return soldR(1) },
-	"sold, and a unit more":   func(*twin) model.Operation { return soldR(3) },
-	"sold, and nothing of it": func(*twin) model.Operation { return soldR(0) },
+	"swap for more":    func(*twin) model.Operation { return swapR(3, 0) },
+	"swap":             func(*twin) model.Operation { return swapR(1, 1) },
+	"sold":             func(*twin) model.Operation { return soldR(2) },
+	"sold a unit less": func(*twin) model.Operation { return soldR(1) },
+	"sold a unit more": func(*twin) model.Operation { return soldR(3) },
+	"sold nothing":     func(*twin) model.Operation { return soldR(0) },
 
 	"release by shop":     func(w *twin) model.Operation { return releaseR("shop", w.model.Time+500) },
 	"release as unsent":   func(w *twin) model.Operation { return releaseR("unsent", w.model.Time+500) },
@@ -149,14 +146,13 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 	"release by probe":    func(*twin) model.Operation { return releaseR("probe", 0) },
 	"release by force":    func(*twin) model.Operation { return releaseR("force", 0) },
 
-	"doubt":                                func(*twin) model.Operation { return model.Doubt{ID: "r", Cause: "why"} },
-	"expire":                               func(*twin) model.Operation { return model.Expire{Most: 100} },
-	"forget":                               func(*twin) model.Operation { return forgets },
-	"free":                                 func(*twin) model.Operation { return model.Free{ID: "r"} },
-	"free what was reserved without a key": func(*twin) model.Operation { return model.Free{ID: "r"} },
-	"extend":                               func(*twin) model.Operation { return model.Extend{ID: "r", HoldFor: 5000, Longest: 60_000} },
-	"extend by nothing":                    func(*twin) model.Operation { return model.Extend{ID: "r", HoldFor: 1, Longest: 60_000} },
-	"extend too long":                      func(*twin) model.Operation { return model.Extend{ID: "r", HoldFor: 5000, Longest: 1000} },
+	"doubt":             func(*twin) model.Operation { return model.Doubt{ID: "r", Cause: "why"} },
+	"expire":            func(*twin) model.Operation { return model.Expire{Most: 100} },
+	"forget":            func(*twin) model.Operation { return forgets },
+	"free":              func(*twin) model.Operation { return model.Free{ID: "r"} },
+	"extend":            func(*twin) model.Operation { return model.Extend{ID: "r", HoldFor: 5000, Longest: 60_000} },
+	"extend by nothing": func(*twin) model.Operation { return model.Extend{ID: "r", HoldFor: 1, Longest: 60_000} },
+	"extend too long":   func(*twin) model.Operation { return model.Extend{ID: "r", HoldFor: 5000, Longest: 1000} },
 
 	"return a part":        func(*twin) model.Operation { return returnR("x", true, 1) },
 	"return all":           func(*twin) model.Operation { return returnR("x", true) },
@@ -204,12 +200,12 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 	"reserve with its ref and other lines": func(*twin) model.Operation {
 		return nextAttempt(func(o *model.Reserve) { o.Guard, o.Lines[0].Units = "", 1 })
 	},
-	"reserve for a buyer who may have one unpaid hold":          unpaidN(1, 100),
-	"reserve for a buyer of whom no hold may have ended unpaid": unpaidN(100, 1),
+	"reserve where one unpaid hold is allowed":    unpaidN(1, 100),
+	"reserve where no hold may have ended unpaid": unpaidN(100, 1),
 	"reserve with another key": func(*twin) model.Operation {
 		return nextAttempt(func(o *model.Reserve) { o.Guard, o.Ref = "k|another", "" })
 	},
-	"reserve the same without a key": func(*twin) model.Operation {
+	"reserve the same": func(*twin) model.Operation {
 		o := singleR()
 		o.ID, o.Limits[0].Field = "new", "buyer:sale:units|-|new"
 		return o
@@ -228,7 +224,7 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 	"look up its shared ref for another buyer": func(*twin) model.Operation {
 		return model.Lookup{Ref: "order-1", Shared: true, Buyer: "Bob", Lines: []model.Line{{Cell: "a", Units: 2}}}
 	},
-	"look up the same without a key": func(*twin) model.Operation { return model.Lookup{Guard: "d|Ann a 2", Buyer: "Ann"} },
+	"look up the same": func(*twin) model.Operation { return model.Lookup{Guard: "d|Ann a 2", Buyer: "Ann"} },
 	"look up something else": func(*twin) model.Operation {
 		return model.Lookup{Guard: "k|another", Ref: "order-2"}
 	},
@@ -255,17 +251,17 @@ var rowOperations = map[string]func(w *twin) model.Operation{
 		o.Try = 0
 		return o
 	},
-	"again by another edge":                      func(*twin) model.Operation { return againR("B", 3) },
-	"again too often":                            func(*twin) model.Operation { return againR("A", 0) },
-	"yield":                                      func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "A", Try: 1} },
-	"yield and step back":                        func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "A", Try: 1, Behind: 100, Open: true} },
-	"yield by another edge":                      func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "B", Try: 1} },
-	"yield what was not sent":                    func(*twin) model.Operation { return unsentR("A", 1) },
-	"yield what was not sent, of an earlier try": func(*twin) model.Operation { return unsentR("A", 0) },
-	"yield what was not sent by another edge":    func(*twin) model.Operation { return unsentR("B", 1) },
-	"leave":  func(*twin) model.Operation { return model.Leave{ID: "r", Cause: "why"} },
-	"rejoin": func(*twin) model.Operation { return model.Rejoin{ID: "r", Edge: "A", Gate: "gate", Packed: packed} },
-	"drain":  func(*twin) model.Operation { return model.Look{Does: "drain", Most: 9, Cause: "why"} },
+	"again by another edge":           func(*twin) model.Operation { return againR("B", 3) },
+	"again too often":                 func(*twin) model.Operation { return againR("A", 0) },
+	"yield":                           func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "A", Try: 1} },
+	"yield and step back":             func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "A", Try: 1, Behind: 100, Open: true} },
+	"yield by another edge":           func(*twin) model.Operation { return model.Yield{ID: "r", Edge: "B", Try: 1} },
+	"yield unsent":                    func(*twin) model.Operation { return unsentR("A", 1) },
+	"yield unsent, of an earlier try": func(*twin) model.Operation { return unsentR("A", 0) },
+	"yield unsent by another edge":    func(*twin) model.Operation { return unsentR("B", 1) },
+	"leave":                           func(*twin) model.Operation { return model.Leave{ID: "r", Cause: "why"} },
+	"rejoin":                          func(*twin) model.Operation { return model.Rejoin{ID: "r", Edge: "A", Gate: "gate", Packed: packed} },
+	"drain":                           func(*twin) model.Operation { return model.Look{Does: "drain", Most: 9, Cause: "why"} },
 
 	"probe":                 func(*twin) model.Operation { return askShop("main") },
 	"probe by another gate": func(*twin) model.Operation { return askShop("other") },
@@ -384,13 +380,13 @@ var circumstances = map[string]func(w *twin){
 			w.run(take("else", c.Available))
 		}
 	},
-	"its edge has stopped": func(w *twin) { w.setTime(noon + turnLasts) },
-	"line paused":          func(w *twin) { w.do(model.Look{Does: "pause"}) },
-	"after the deadline":   func(w *twin) { w.setTime(deadline) },
-	"a day later":          func(w *twin) { w.setTime(noon + day) },
-	"an hour later":        func(w *twin) { w.setTime(deadline + hour) },
-	"almost":               func(w *twin) { w.setTime(w.model.Time - 1) },
-	"a week later":         func(w *twin) { w.setTime(deadline + 7*day) },
+	"edge stopped":  func(w *twin) { w.setTime(noon + turnLasts) },
+	"line paused":   func(w *twin) { w.do(model.Look{Does: "pause"}) },
+	"overdue":       func(w *twin) { w.setTime(deadline) },
+	"a day later":   func(w *twin) { w.setTime(noon + day) },
+	"an hour later": func(w *twin) { w.setTime(deadline + hour) },
+	"almost":        func(w *twin) { w.setTime(w.model.Time - 1) },
+	"a week later":  func(w *twin) { w.setTime(deadline + 7*day) },
 	"forgotten": func(w *twin) {
 		w.setTime(deadline + 7*day)
 		w.run(forgets)
@@ -407,13 +403,15 @@ var circumstances = map[string]func(w *twin){
 	"another version": nil, // of the sale than the edge knows
 	"late":            nil, // the edge has given up on it
 	"freed":           func(w *twin) { w.run(model.Free{ID: "r"}) },
-	"swapped": func(w *twin) {
+	"answered":        func(w *twin) { w.run(model.Free{ID: "r"}) }, // it was reserved without a key, with outcome backend
+	"swapped": func(w *twin) { // it was reserved without a key, with outcome backend
 		w.run(model.Free{ID: "r"})
 		w.run(swapR(1, 0))
 	},
-	"and confirmed":                func(w *twin) { w.run(model.Confirm{ID: "new", Word: "shop"}) },
-	"and released":                 func(w *twin) { w.run(model.Release{ID: "new", Word: "shop", Cause: "why"}) },
-	"outcome backend":              func(*twin) {}, // it was reserved so
-	"in the place of another hold": func(*twin) {},
-	"again":                        nil, // done once before
+	"and confirmed":   func(w *twin) { w.run(model.Confirm{ID: "new", Word: "shop"}) },
+	"and released":    func(w *twin) { w.run(model.Release{ID: "new", Word: "shop", Cause: "why"}) },
+	"outcome backend": func(*twin) {}, // it was reserved so
+	"without a key":   func(*twin) {}, // it was reserved so
+	"made by a swap":  func(*twin) {}, // it was reserved in the place of another hold
+	"again":           nil,            // done once before
 }

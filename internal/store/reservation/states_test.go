@@ -18,68 +18,28 @@ type row struct {
 	cells           []string
 }
 
-// tableHeader is that of a table with a column for each of some states.
-func tableHeader(of []state) string {
-	header := "| |"
-	for _, s := range of {
-		header += " " + s.name + " |"
-	}
-	return header
-}
-
-// documented reads the tables of docs/reservations.md that have a column for each
-// state, or for each of an order in the queue, and the arrows of its drawing.
+// documented reads the tables of docs/reservations.md about reservations and about orders in the queue, and the arrows of its drawing.
 func documented(t *testing.T) (rows []row, arrows []string) {
 	text, err := os.ReadFile("../../../docs/reservations.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var in []state
 	for line := range strings.Lines(string(text)) {
-		line = strings.TrimSpace(line)
-		if arrow, why, ok := strings.Cut(line, ":"); ok && strings.Contains(arrow, " --> ") {
+		if arrow, why, ok := strings.Cut(strings.TrimSpace(line), ":"); ok && strings.Contains(arrow, " --> ") {
 			if strings.TrimSpace(why) == "" {
 				t.Errorf("the arrow %s does not say why", arrow)
 			}
 			arrows = append(arrows, strings.ReplaceAll(arrow, "[*]", "unknown"))
 		}
-		switch {
-		case line == tableHeader(states):
-			in = states
-		case line == tableHeader(queueStates):
-			in = queueStates
-		case !strings.HasPrefix(line, "|"):
-			in = nil
-		case in != nil && !strings.HasPrefix(line, "|-"):
-			cells := strings.Split(strings.Trim(line, "|"), "|")
-			for i := range cells {
-				cells[i] = strings.TrimSpace(cells[i])
-			}
-			if len(cells) != len(in)+1 {
-				t.Fatalf("the row %q has %d cells", line, len(cells))
-			}
-			for _, name := range rowNames(cells[0]) {
-				rows = append(rows, parseRow(t, name, in, cells[1:]))
-			}
-		}
+	}
+	ofReservation, ofQueue, _ := tables(t)
+	for _, r := range ofReservation {
+		rows = append(rows, parseRow(t, r.name, states, r.cells))
+	}
+	for _, r := range ofQueue {
+		rows = append(rows, parseRow(t, r.name, queueStates, r.cells))
 	}
 	return rows, arrows
-}
-
-// rowNames are the operations that share a row, one a line. A line "… what" is the one before it that has no dots, in
-// the circumstance "what".
-func rowNames(cell string) (names []string) {
-	base := ""
-	for name := range strings.SplitSeq(cell, "<br>") {
-		what, more := strings.CutPrefix(name, "… ")
-		if more {
-			name = base + ", " + what
-		} else {
-			base = name
-		}
-		names = append(names, name)
-	}
-	return names
 }
 
 // parseRow finds what a row is called among the operations.
@@ -147,18 +107,19 @@ func (w *twin) cell(r row, i int) (got, arrow string) {
 	w.t.Helper()
 	w.do(model.Apply{Starts: noon, Ends: saleEnds, Deltas: []model.Delta{{Cell: "a", Units: 4}, {Cell: "b", Units: 4}}}, model.SetStatus{Status: "open"})
 	first := keyedR()
-	if strings.Contains(r.operation, "without a key") {
+	swapped, answered := slices.Contains(r.circumstances, "swapped"), slices.Contains(r.circumstances, "answered")
+	if slices.Contains(r.circumstances, "without a key") || swapped || answered {
 		first = singleR()
-		if strings.HasPrefix(r.operation, "swap") || slices.Contains(r.circumstances, "swapped") {
+		if strings.HasPrefix(r.operation, "swap") || swapped {
 			first.Ref = "order-1"
 		}
 	}
-	if slices.Contains(r.circumstances, "outcome backend") {
+	if slices.Contains(r.circumstances, "outcome backend") || swapped || answered {
 		first.Mode = "backend"
 	}
 	in := r.states[i]
 	ops := in.ops(first)
-	if slices.Contains(r.circumstances, "in the place of another hold") {
+	if slices.Contains(r.circumstances, "made by a swap") {
 		first = singleR()
 		first.Ref = "order-1"
 		ops = inPlace(in.ops(first))
@@ -215,25 +176,25 @@ func (w *twin) words(op model.Operation, was *model.Shard, reply model.Reply) st
 	before, after := stateIn(was, "r"), w.state("r")
 	effect := len(w.model.Journal) > len(was.Journal)
 	if before != after {
-		return "→ " + after + w.more(op, was)
+		return after + w.more(op, was)
 	}
 	code := reply[0].(string)
 	switch {
 	case code == "bound" && reply[4] == int64(1):
-		return "bound by " + reply[1].(string)
+		return reply[1].(string)
 	case code == "bound":
-		return "bound by " + reply[1].(string) + ", to other"
+		return reply[1].(string) + ", to other"
 	case code != "ok":
 		return code
 	}
 	switch o := op.(type) {
 	case model.Reserve:
 		if o.ID != "r" {
-			return "new hold"
+			return "new"
 		}
 	case model.Swap:
 		if effect {
-			return "new hold"
+			return "new"
 		}
 	case model.Lookup:
 		return "nothing"
@@ -247,7 +208,7 @@ func (w *twin) words(op model.Operation, was *model.Shard, reply model.Reply) st
 		}
 	case model.Return:
 		if effect {
-			return fmt.Sprintf("%s of 2 are back", strings.TrimPrefix(reply[1].(string), "a "))
+			return strings.TrimPrefix(reply[1].(string), "a ") + " back"
 		}
 	case model.Sold:
 		if effect {
@@ -283,7 +244,7 @@ func (w *twin) words(op model.Operation, was *model.Shard, reply model.Reply) st
 // more says what became of the units that an order has beyond its reservation, or that it lacks.
 func (w *twin) more(op model.Operation, was *model.Shard) string {
 	if _, ended := op.(model.Release); ended && w.model.Records["r+"] != nil && was.Records["r+"] == nil {
-		return fmt.Sprintf(", %d of 2 stay held", w.model.Records["r+"].Lines[0].Units)
+		return fmt.Sprintf(", %d stays held", w.model.Records["r+"].Lines[0].Units)
 	}
 	o, ok := op.(model.Sold)
 	if !ok {
@@ -293,7 +254,7 @@ func (w *twin) more(op model.Operation, was *model.Shard) string {
 	more := w.model.Records[o.More]
 	switch {
 	case len(r.Returned) > 0:
-		return fmt.Sprintf(", %d of 2 are back", r.Returned[0].Units)
+		return fmt.Sprintf(", %d back", r.Returned[0].Units)
 	case more != nil && was.Records[o.More] == nil:
 		return fmt.Sprintf(", %d more %s", more.Lines[0].Units, more.State)
 	}

@@ -2,7 +2,6 @@ package reservation_test
 
 import (
 	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -107,20 +106,20 @@ var entryRows = map[string]func(w *twin) model.Operation{
 	"enter by two names": func(*twin) model.Operation {
 		return model.Enter{Cell: "a", Units: 1, Most: 10, Buyer: "Ann", Identities: " phone=of-Zoe"}
 	},
-	"enter where the list is full":       func(*twin) model.Operation { return model.Enter{Cell: "a", Units: 1, Most: 2, Buyer: "Bob"} },
-	"enter after a fence":                func(*twin) model.Operation { return told(entersAs("Ann", 2)) },
-	"offer":                              func(*twin) model.Operation { return offerTo(1, "Ann", 2) },
-	"offer less":                         func(*twin) model.Operation { return offerTo(1, "Ann", 1) },
-	"offer to another person":            func(*twin) model.Operation { return offerTo(1, "Zoe", 1) },
-	"offer after a fence":                func(*twin) model.Operation { return told(offerTo(7, "Ann", 2)) },
-	"order":                              func(*twin) model.Operation { return orders("Ann", "a", 2) },
-	"order less":                         func(*twin) model.Operation { return orders("Ann", "a", 1) },
-	"order more":                         func(*twin) model.Operation { return orders("Ann", "a", 3) },
-	"order another item":                 func(*twin) model.Operation { return orders("Ann", "b", 1) },
-	"order after a fence":                func(*twin) model.Operation { return told(orders("Ann", "a", 2)) },
-	"order by a person who waits behind": func(*twin) model.Operation { return orders("Zoe", "a", 1) },
-	"order by a person who is not on the list": func(*twin) model.Operation { return take("new", 1) },
-	"swap for it": func(w *twin) model.Operation {
+	"enter where the list is full": func(*twin) model.Operation { return model.Enter{Cell: "a", Units: 1, Most: 2, Buyer: "Bob"} },
+	"enter after a fence":          func(*twin) model.Operation { return told(entersAs("Ann", 2)) },
+	"offer":                        func(*twin) model.Operation { return offerTo(1, "Ann", 2) },
+	"offer less":                   func(*twin) model.Operation { return offerTo(1, "Ann", 1) },
+	"offer to Zoe":                 func(*twin) model.Operation { return offerTo(1, "Zoe", 1) },
+	"offer after a fence":          func(*twin) model.Operation { return told(offerTo(7, "Ann", 2)) },
+	"order":                        func(*twin) model.Operation { return orders("Ann", "a", 2) },
+	"order less":                   func(*twin) model.Operation { return orders("Ann", "a", 1) },
+	"order more":                   func(*twin) model.Operation { return orders("Ann", "a", 3) },
+	"order another item":           func(*twin) model.Operation { return orders("Ann", "b", 1) },
+	"order after a fence":          func(*twin) model.Operation { return told(orders("Ann", "a", 2)) },
+	"order by Zoe":                 func(*twin) model.Operation { return orders("Zoe", "a", 1) },
+	"order by a newcomer":          func(*twin) model.Operation { return take("new", 1) },
+	"swap by a newcomer": func(w *twin) model.Operation {
 		other := take("r", 1)
 		other.Mode, other.Ref, other.Buyer, other.Lines[0].Cell, other.Version = "backend", "order-1", "Eve", "b", w.model.Version
 		w.run(other)
@@ -128,49 +127,49 @@ var entryRows = map[string]func(w *twin) model.Operation{
 		o.New.Mode, o.New.Ref, o.New.Buyer, o.New.Version = "backend", "order-1", "Eve", w.model.Version
 		return o
 	},
-	"swap for the offer":                  func(w *twin) model.Operation { return swapOf(w, "a", 2) },
-	"swap for less than the offer":        func(w *twin) model.Operation { return swapOf(w, "a", 1) },
-	"swap for more than the offer":        func(w *twin) model.Operation { return swapOf(w, "a", 3) },
-	"swap for another item":               func(w *twin) model.Operation { return swapOf(w, "b", 2) },
-	"swap for the offer after a fence":    func(w *twin) model.Operation { return told(swapOf(w, "a", 2)) },
-	"offer less after a fence":            func(*twin) model.Operation { return told(offerTo(7, "Ann", 1)) },
-	"order under a key":                   func(*twin) model.Operation { return keyed(orders("Ann", "a", 2), "new") },
-	"order under the same key":            func(*twin) model.Operation { return keyed(orders("Ann", "a", 2), "newer") },
-	"order where the gate has a queue":    func(*twin) model.Operation { return inQueue(orders("Ann", "a", 2)) },
-	"bundle with it":                      func(*twin) model.Operation { return withAnother(take("new", 1)) },
-	"bundle by the person with the offer": func(*twin) model.Operation { return withAnother(orders("Ann", "a", 1)) },
-	"leave":                               func(*twin) model.Operation { return model.Withdraw{Number: 1, Buyer: "Ann", Cause: "left"} },
-	"leave by another person":             func(*twin) model.Operation { return model.Withdraw{Number: 1, Buyer: "Zoe", Cause: "left"} },
-	"leave after a fence":                 func(*twin) model.Operation { return model.Withdraw{Buyer: "Ann", Cause: "left"} },
-	"taken off by an operator":            func(*twin) model.Operation { return model.Withdraw{Number: 1, Cause: "operator"} },
-	"expire":                              func(*twin) model.Operation { return model.Expire{Most: 100} },
-	"pause offers":                        func(*twin) model.Operation { return model.Offers{Pause: true, Cause: "me"} },
-	"resume offers":                       func(*twin) model.Operation { return model.Offers{Cause: "me"} },
-	"pause":                               func(*twin) model.Operation { return model.SetStatus{Status: "paused"} },
-	"close":                               func(*twin) model.Operation { return model.SetStatus{Status: "closed"} },
-	"confirm the offer by answer":         func(*twin) model.Operation { return model.Confirm{ID: offerHeld, Word: "answer"} },
-	"confirm the offer by operator":       func(*twin) model.Operation { return model.Confirm{ID: offerHeld, Word: "operator"} },
-	"doubt the offer":                     func(*twin) model.Operation { return model.Doubt{ID: offerHeld} },
-	"extend the offer":                    func(*twin) model.Operation { return model.Extend{ID: offerHeld, HoldFor: 5000, Longest: 60_000} },
-	"return the offer":                    func(*twin) model.Operation { return model.Return{ID: offerHeld, Return: "x"} },
-	"probed present, the offer":           func(*twin) model.Operation { return model.Probed{ID: offerHeld, Verdict: "present"} },
-	"release the offer by shop":           func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "shop"} },
-	"release the offer as unsent":         func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "unsent"} },
-	"release the offer by probe":          func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "probe"} },
-	"release the offer by operator":       func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "operator"} },
-	"release the offer by force":          func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "force"} },
+	"swap":                             func(w *twin) model.Operation { return swapOf(w, "a", 2) },
+	"swap for less":                    func(w *twin) model.Operation { return swapOf(w, "a", 1) },
+	"swap for more":                    func(w *twin) model.Operation { return swapOf(w, "a", 3) },
+	"swap for another item":            func(w *twin) model.Operation { return swapOf(w, "b", 2) },
+	"swap after a fence":               func(w *twin) model.Operation { return told(swapOf(w, "a", 2)) },
+	"offer less after a fence":         func(*twin) model.Operation { return told(offerTo(7, "Ann", 1)) },
+	"order under a key":                func(*twin) model.Operation { return keyed(orders("Ann", "a", 2), "new") },
+	"order under the same key":         func(*twin) model.Operation { return keyed(orders("Ann", "a", 2), "newer") },
+	"order where the gate has a queue": func(*twin) model.Operation { return inQueue(orders("Ann", "a", 2)) },
+	"bundle by a newcomer":             func(*twin) model.Operation { return withAnother(take("new", 1)) },
+	"bundle by Ann":                    func(*twin) model.Operation { return withAnother(orders("Ann", "a", 1)) },
+	"leave":                            func(*twin) model.Operation { return model.Withdraw{Number: 1, Buyer: "Ann", Cause: "left"} },
+	"leave by Zoe":                     func(*twin) model.Operation { return model.Withdraw{Number: 1, Buyer: "Zoe", Cause: "left"} },
+	"leave after a fence":              func(*twin) model.Operation { return model.Withdraw{Buyer: "Ann", Cause: "left"} },
+	"taken off by an operator":         func(*twin) model.Operation { return model.Withdraw{Number: 1, Cause: "operator"} },
+	"expire":                           func(*twin) model.Operation { return model.Expire{Most: 100} },
+	"pause offers":                     func(*twin) model.Operation { return model.Offers{Pause: true, Cause: "me"} },
+	"resume offers":                    func(*twin) model.Operation { return model.Offers{Cause: "me"} },
+	"pause":                            func(*twin) model.Operation { return model.SetStatus{Status: "paused"} },
+	"close":                            func(*twin) model.Operation { return model.SetStatus{Status: "closed"} },
+	"confirm by answer":                func(*twin) model.Operation { return model.Confirm{ID: offerHeld, Word: "answer"} },
+	"confirm by operator":              func(*twin) model.Operation { return model.Confirm{ID: offerHeld, Word: "operator"} },
+	"doubt":                            func(*twin) model.Operation { return model.Doubt{ID: offerHeld} },
+	"extend":                           func(*twin) model.Operation { return model.Extend{ID: offerHeld, HoldFor: 5000, Longest: 60_000} },
+	"return":                           func(*twin) model.Operation { return model.Return{ID: offerHeld, Return: "x"} },
+	"probed present":                   func(*twin) model.Operation { return model.Probed{ID: offerHeld, Verdict: "present"} },
+	"release by shop":                  func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "shop"} },
+	"release as unsent":                func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "unsent"} },
+	"release by probe":                 func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "probe"} },
+	"release by operator":              func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "operator"} },
+	"release by force":                 func(*twin) model.Operation { return model.Release{ID: offerHeld, Word: "force"} },
 }
 
 // entryCircumstances may stand behind the name of a row.
 var entryCircumstances = map[string]func(w *twin){
-	"again":              nil,
-	"after the deadline": func(w *twin) { w.setTime(deadline) },
+	"again":   nil,
+	"overdue": func(w *twin) { w.setTime(deadline) },
 	"lapsed": func(w *twin) {
 		w.setTime(deadline)
 		w.run(model.Expire{Most: 100})
 	},
 	"paused": func(w *twin) { w.do(model.SetStatus{Status: "paused"}) },
-	"paused and opened again": func(w *twin) {
+	"reopened": func(w *twin) {
 		w.do(model.SetStatus{Status: "paused"})
 		w.setTime(noon + hour)
 		w.do(model.SetStatus{Status: "open"})
@@ -184,33 +183,8 @@ var entryCircumstances = map[string]func(w *twin){
 	"ordered under a key": func(w *twin) { w.run(upToDate(w, keyed(orders("Ann", "a", 2), "new"))) },
 	"closed":              func(w *twin) { w.do(model.SetStatus{Status: "closed"}) },
 	"after the sale":      func(w *twin) { w.setTime(saleEnds) },
-	"a unit is free":      func(w *twin) { w.do(model.Adjust{ID: "j", Cell: "a", Delta: 1}) },
+	"a unit free":         func(w *twin) { w.do(model.Adjust{ID: "j", Cell: "a", Delta: 1}) },
 	"declined":            func(w *twin) { w.run(model.Withdraw{Number: 1, Buyer: "Ann", Cause: "declined"}) },
-}
-
-// entryTable reads the table of docs/reservations.md about entries.
-func entryTable(t *testing.T) (rows [][]string) {
-	text, err := os.ReadFile("../../../docs/reservations.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, found := strings.Cut(string(text), "| | no entry | waits | offered |\n|---|---|---|---|\n")
-	if !found {
-		t.Fatal("docs/reservations.md has no table of entries")
-	}
-	for line := range strings.Lines(table) {
-		if !strings.HasPrefix(line, "|") {
-			return rows
-		}
-		cells := strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|")
-		for i := range cells {
-			cells[i] = strings.TrimSpace(cells[i])
-		}
-		for _, name := range rowNames(cells[0]) {
-			rows = append(rows, append([]string{name}, cells[1:]...))
-		}
-	}
-	return rows
 }
 
 // What becomes of an entry and of an offer, as docs/reservations.md has it, on redis-server, on the embedded server and
@@ -218,18 +192,19 @@ func entryTable(t *testing.T) (rows [][]string) {
 func TestEveryEntryInEveryState(t *testing.T) {
 	t.Parallel()
 	on, done := servers(t), map[string]bool{}
-	for n, row := range entryTable(t) {
-		name, circumstances := row[0], []string(nil)
+	_, _, rows := tables(t)
+	for n, row := range rows {
+		name, circumstances := row.name, []string(nil)
 		for entryRows[name] == nil {
 			i := strings.LastIndex(name, ", ")
 			if i < 0 {
-				t.Fatalf("the table has a row %q, and there is no such operation", row[0])
+				t.Fatalf("the table has a row %q, and there is no such operation", row.name)
 			}
 			circumstances = append([]string{name[i+2:]}, circumstances...)
 			name = name[:i]
 		}
 		done[name] = true
-		got := []string{row[0]}
+		var got []string
 		for i, in := range entryStates {
 			w := newTwin(t, on, fmt.Sprintf("entry%d.%d", n, i))
 			w.do(model.Apply{Starts: noon, Ends: saleEnds, Deltas: []model.Delta{{Cell: "a", Units: 2}, {Cell: "b", Units: 4}}}, model.SetStatus{Status: "open"})
@@ -240,7 +215,7 @@ func TestEveryEntryInEveryState(t *testing.T) {
 			for _, what := range circumstances {
 				change, ok := entryCircumstances[what]
 				if !ok {
-					t.Fatalf("the row %q names %q, and the test has no such circumstance", row[0], what)
+					t.Fatalf("the row %q names %q, and the test has no such circumstance", row.name, what)
 				}
 				if change != nil {
 					change(w)
@@ -252,8 +227,8 @@ func TestEveryEntryInEveryState(t *testing.T) {
 			was := w.model.Clone()
 			got = append(got, w.entryWords(was, w.run(op)[0]))
 		}
-		if !slices.Equal(got, row) {
-			t.Errorf("the row should be:\n| %s |", strings.Join(got, " | "))
+		if !slices.Equal(got, row.cells) {
+			t.Errorf("the row should be:\n| %s | %s |", row.name, strings.Join(got, " | "))
 		}
 	}
 	for name := range entryRows {
@@ -304,7 +279,7 @@ func (w *twin) entryWords(was *model.Shard, reply model.Reply) string {
 	}
 	words := "same"
 	if before, after := annStands(was), annStands(w.model); before != after {
-		words = "→ " + after
+		words = after
 	}
 	if made := w.model.Records["new"]; made != nil && was.Records["new"] == nil {
 		words = strings.TrimPrefix(words+", held", "same, ")

@@ -20,8 +20,7 @@ import (
 // Ask is the question how an order ended.
 type Ask struct {
 	Spec
-	// Lines are what the shop has sold, as in `lines {ask.order.items} variant.sku quantity`: units that it did
-	// not sell go back on sale, units beyond are reserved too. Default: not compared.
+	// Lines are what the shop has sold, as in `lines {ask.order.items} variant.sku quantity`. Default: not compared.
 	Lines *SoldLines `json:"lines,omitempty"`
 	// PaymentsSync: the shop decides about a payment before it answers, so that a release counts at once. Default:
 	// off.

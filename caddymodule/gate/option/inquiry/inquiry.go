@@ -39,13 +39,12 @@ type Spec struct {
 	Body string `json:"body,omitempty"`
 	// AtOnce is how many questions of this gate an edge has under way. Default: 16.
 	AtOnce int `json:"at_once,omitempty"`
-	// Queue is how many more wait for their turn; further ones are `busy`, with `outcome ask` in doubt and asked
-	// about later. Default: four times `at_once`; with `outcome ask` 1,024.
+	// Queue is how many more wait; further ones are `busy`, with `outcome ask` in doubt and asked about later. Default: four
+	// times `at_once`; with `outcome ask` 1,024.
 	Queue int `json:"queue,omitempty"`
-	// Wait is how long they wait for their turn, up to 1m; then they are `busy`. Default: 1s; with `outcome ask`
-	// 5s.
+	// Wait is how long they wait, up to 1m; then they are `busy`. Default: 1s; with `outcome ask` 5s.
 	Wait caddy.Duration `json:"wait,omitempty"`
-	// Timeout is how long the shop may take to answer, up to 1m; then the attempt is `unavailable`. Default: 2s.
+	// Timeout is how long the shop may take, up to 1m; then the attempt is `unavailable`. Default: 2s.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 }
 

@@ -51,13 +51,13 @@ type Config struct {
 	Issuer string `json:"issuer,omitempty"`
 	// Audience is an `aud` that it must have; placeholders too. Default: any.
 	Audience string `json:"audience,omitempty"`
-	// Require are claims that must have one of these values: `require client_id 4f3web`. Default: none.
+	// Require are claims that must have one of these values. Default: none.
 	//
 	// The name is a path, as in {jwt.CLAIM}; one that begins with http:// or https:// and has no backslash is one
 	// name. The value is a string, a boolean, a whole number, an element of an array, or a word of scope.
 	// Placeholders in values are as in Issuer.
 	Require map[string][]string `json:"require,omitempty"`
-	// Prefix stands before a claim's value: with `prefix sub new:`, `{jwt.sub}` is `new:u1`. Default: none.
+	// Prefix stands before a claim's value: `{jwt.sub}` is `new:u1` with `prefix sub new:`. Default: none.
 	//
 	// Equal values of two issuers are then two buyers.
 	Prefix map[string]string `json:"prefix,omitempty"`

@@ -22,18 +22,17 @@ import (
 // path. All others go on untouched; one that some server could take for an attempt is
 // refused as malformed, and counted by its cause. Default: every request is an attempt.
 type Options struct {
-	// GraphQL: requests with this field at the root of a mutation, or with `query.` of a query, are attempts.
-	// Default: every request.
+	// GraphQL: requests with this field at the root of a mutation (`query.`: of a query) are attempts. Default: every
+	// request.
 	//
 	// The values of its arguments are then available as `{graphql.ARGUMENT}`.
 	GraphQL []scope.GraphQL `json:"graphql,omitempty"`
 	// JSONBody: requests whose JSON body has one of these values at this path are attempts. Default: every request.
 	JSONBody []scope.JSONBody `json:"json_body,omitempty"`
-	// Persisted is a file with a GraphQL shop's registered operations: a JSON object with a document for each
-	// hash. Default: clients register documents by SHA-256.
+	// Persisted is a file with a GraphQL shop's registered operations: a JSON object, by hash. Default: clients register
+	// documents by SHA-256.
 	Persisted string `json:"persisted,omitempty"`
-	// Websockets: with `graphql` or `json_body` they pass unread, because the shop takes no orders over them.
-	// Default: `malformed`.
+	// Websockets: with `graphql` or `json_body` they pass unread. Default: `malformed`.
 	Websockets string `json:"websockets,omitempty"`
 }
 

@@ -26,13 +26,12 @@ import (
 type Challenge struct {
 	// Kind is pow.
 	Kind string `json:"kind"`
-	// Above is how many attempts pass without work in a window, on this edge: 1 to 1,000,000 in 100ms to 1h.
-	// Default: `200 1s`.
+	// Above is how many attempts pass an edge without work: 1 to 1,000,000 in 100ms to 1h. Default: `200 1s`.
 	Above int `json:"above,omitempty"`
 	// Window is the time for Above, 100ms to 1h. Default: 1s.
 	Window caddy.Duration `json:"window,omitempty"`
-	// LeastBits is the work just above that rate, and the most, both 4 to 28; each doubling of the rate adds a
-	// bit. A client makes 2^bits hashes on average. Default: `12 20`.
+	// LeastBits is the work just above that rate, and the most, 4 to 28; each doubling of the rate adds a bit. A client
+	// makes 2^bits hashes on average. Default: `12 20`.
 	LeastBits int `json:"least_bits,omitempty"`
 	// MostBits bounds the work. Default: 20, or LeastBits if that is more.
 	MostBits int `json:"most_bits,omitempty"`

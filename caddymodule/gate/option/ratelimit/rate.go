@@ -30,8 +30,7 @@ import (
 // Counts survive a reload, as long as gate, name and rate stay the same. Gates with the
 // same name, or without one, count equal rates together.
 type Rate struct {
-	// Key is what is counted: a value, or a constant for all attempts together. Attempts without a value share one
-	// count.
+	// Key is what is counted: a value, or a constant for all attempts. Those without a value share one count.
 	Key []string `json:"key"`
 	// Events may come in a window in the long run, 1 to 1,000,000.
 	Events int `json:"events"`
@@ -39,8 +38,7 @@ type Rate struct {
 	Window caddy.Duration `json:"window"`
 	// Burst is how many may come at once, up to 1,000,000. Default: the events.
 	Burst int `json:"burst,omitempty"`
-	// Keys is how many keys are tracked, up to 10,000,000, of about 100 bytes each, shared 200 of Redis. Default:
-	// 100,000; shared 1,000,000.
+	// Keys is how many keys are tracked, up to 10,000,000. Default: 100,000; shared 1,000,000.
 	//
 	// Beyond that an edge forgets the least used keys. If the rate is shared, further keys share 4096 buckets
 	// more.
@@ -54,7 +52,7 @@ type Rate struct {
 	// An attempt counts only when the edge does not know that its units are gone, so that a buyer of a sold-out
 	// item hears it at once, and the rate is left to those who may still buy.
 	Late bool `json:"late,omitempty"`
-	// Shadow counts, and refuses nothing; metrics say what it would have refused. Default: off.
+	// Shadow only counts what it would have refused. Default: off.
 	Shadow bool `json:"shadow,omitempty"`
 }
 

@@ -33,18 +33,17 @@ type Options struct {
 	// Most is how many may wait in a sale; more are `busy`. Up to `most` and `at_once` requests stay open at an
 	// edge. Default: 100000.
 	Most int `json:"most,omitempty"`
-	// Memory is how much they may take in Redis, and as much again the answers that are kept; more are `busy`.
-	// Default: 256MiB.
+	// Memory is how much they may take in Redis, and the kept answers as much again; more are `busy`. Default: 256MiB.
 	Memory int64 `json:"memory,omitempty"`
 	// Longest is how long one may wait, 1s to 24h; then its stock is released, and its client hears `not_sent`.
 	// Default: 10m.
 	Longest caddy.Duration `json:"longest,omitempty"`
-	// Keep is how long the shop's answer can be fetched at the place, 1m to 24h. Default: 15m.
+	// Keep is how long the shop's answer can be fetched, 1m to 24h. Default: 15m.
 	Keep caddy.Duration `json:"keep,omitempty"`
 	// MaxBody is the largest body that can wait; a larger one is `busy` where others wait. Default: 16KiB.
 	MaxBody int64 `json:"max_body,omitempty"`
-	// Again is an answer, with a test of a header or JSON, by which the shop wants the order later: it is first in
-	// line again, three times at most, and its Retry-After holds the line. Default: none.
+	// Again is an answer, with a test of a header or JSON, by which the shop wants the order later: it is first in line
+	// again, at most three times, and Retry-After holds the line. Default: none.
 	//
 	// It tests a header or JSON because proxies, too, answer 503.
 	Again string `json:"again,omitempty"`
