@@ -7,8 +7,20 @@ import (
 	"strings"
 )
 
-// build puts the scripts together. first is their first line, firstOOM that of those that a full Redis
-// starts.
+// build puts the scripts together, from an entry of the table of operations and a file for each:
+//
+//  1. first is their first line for Redis 7 and Valkey, "#!lua"; firstOOM, with flags=allow-oom, begins
+//     the scripts that may run on a full Redis.
+//  2. Operations, and parts such as bound keys, unpaid holds, queue and waiting list, are made only in calls
+//     that need them, because Redis runs a script from its first line each time. Without this a confirm
+//     takes 21 % more time.
+//  3. Constants become numbers, because Lua 5.1 would capture them in every function: worth 7.6 % of a
+//     confirm. A line "local NAME = 1" is removed, and the number stands where the name stood. Names are
+//     capitals with "_", without a comment behind the number.
+//
+// A file sees the names of the files before it in its script. Lines "-- uses changes.lua: read_record, …" say
+// which it takes; go test ./lua -run TestUses -update writes them. No script has a large number as an array
+// index: the embedded server would allocate up to it.
 func build(first, firstOOM string) *Scripts {
 	s := new(Scripts)
 	for _, o := range operations {

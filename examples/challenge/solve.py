@@ -2,7 +2,20 @@
 
     python3 solve.py 1.29906640.12.my3teqoPEzIOwrFRd2GHQA
 
-prints the value of the header Challenge-Solution. docs/filters.md#challenge has the format.
+prints the value of the header Challenge-Solution. A task is four words with dots between:
+
+    "1" . minute . bits . seed        minutes since 1970, 22 characters of base64url; use it unchanged
+
+It is solved like this:
+
+    hash = SHA-256(task)              the ASCII text
+    four times:
+        find a nonce, 1 to 16 decimal digits, such that
+        SHA-256(hash || nonce) begins with bits - 2 zero bits
+        hash = that hash              its 32 bytes; the nonce as ASCII
+    solution = task . nonce . nonce . nonce . nonce
+
+docs/filters.md#challenge has the headers, and how long a task is valid.
 """
 
 import hashlib

@@ -1,5 +1,5 @@
 // Solves the challenges of a Stockgate edge in a Web Worker, so that the page stays alive.
-// It gets a task and posts the solution; docs/filters.md#challenge has the format.
+// It gets a task and posts the solution; solve.py has the format.
 //
 // crypto.subtle has no call for a single hash that does not go through a promise, which
 // takes longer than the hash itself; so this has a SHA-256 (FIPS 180-4) of its own. Each input is one

@@ -16,7 +16,7 @@ import (
 
 // Challenge asks for a proof of work before an attempt may cost anything, while more
 // attempts come to the gate than usual. The work is to find a SHA-256 hash that begins with
-// a number of zero bits (docs/filters.md#challenge has the format). An attempt without a solution
+// a number of zero bits (examples/challenge/solve.py has the format). An attempt without a solution
 // is refused as challenge, with a task. Tasks are bound to gate, sale, minute and the
 // client's address (the /64 of an IPv6 address); each solution is valid for one attempt on
 // each edge.
