@@ -138,12 +138,19 @@ func (r *Run) leaveLists() {
 	}
 }
 
+// triesOfApply is after how many files that were not applied an operator looks, about every five seconds.
+const triesOfApply = 10
+
 // applyList lets the sale file say something else about the list for a while: other times, fewer people, none.
 func (r *Run) applyList(s Step) {
 	sale, e := oneOf(s, r.sales), oneOf(s, r.edges)
 	other := []string{"waitlist: {offer: 10m}\n", "waitlist: {offer: 31s, max: 8}\n", "", "waitlist: {}\n"}[s.Amount%4]
 	for _, text := range []string{other, waitlistOptions} {
+		tries := 0
 		r.insist("a sale file is applied", func() error {
+			if tries++; tries%triesOfApply == 0 {
+				r.operate(e, sale)
+			}
 			_, err := e.Command(rig.SaleFile(sale, r.stockOf(sale), "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z", perBuyer+text), "sale", "apply", "-")
 			return err
 		})
