@@ -169,15 +169,37 @@ func (p *People) judgeOffersKept(h *History) (found []Violation) {
 	return found
 }
 
-// judgeTold: of each entry that a person was told a movement tells.
+// judgeTold: of each entry, offer and end that a person was told a movement tells.
 func (p *People) judgeTold(h *History) (found []Violation) {
 	posts := map[string]map[int64]*Wait{}
 	for _, w := range h.Waits {
-		if w.Sale == p.list.Sale && w.Heard > 0 && w.Method == "POST" && w.Status == 201 && p.enteredBy(w, 0, p.end, posts) == nil {
+		switch {
+		case w.Sale != p.list.Sale || w.Heard == 0:
+		case w.Method == "POST" && w.Status == 201 && p.enteredBy(w, 0, p.end, posts) == nil:
 			found = append(found, broken(WaitlistSay, "%s was told an entry at %s, of which no movement tells", w.Buyer, w.Edge))
+		case w.Method == "GET" && w.Status == 200 && !p.tells(w):
+			v := broken(WaitlistSay, "%s heard at %s %+v, of which no movement tells", w.Buyer, w.Edge, w.WaitAnswer)
+			for _, s := range p.byBuyer[p.buyerOf(w)] {
+				v = v.with(s)
+			}
+			found = append(found, v)
 		}
 	}
 	return found
+}
+
+// tells reports whether movements tell of the offer or the end that a person was told, whenever that was.
+func (p *People) tells(w *Wait) bool {
+	stays := p.byBuyer[p.buyerOf(w)]
+	switch {
+	case w.State == "offered":
+		return slices.ContainsFunc(stays, func(s *Stay) bool {
+			return s.Units == w.Quantity && (w.Until.IsZero() || slices.ContainsFunc(s.untils, func(u until) bool { return u.exp/1000 == w.Until.Unix() }))
+		})
+	case w.State == "ended" && w.Why != "" && w.Why != "closed":
+		return slices.ContainsFunc(stays, func(s *Stay) bool { return s.Why == w.Why })
+	}
+	return true
 }
 
 // hashes are the keyed hashes of buyers, as their places tell them, and of their phones.

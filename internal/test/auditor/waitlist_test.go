@@ -214,6 +214,19 @@ func TestAWaitlistThatIsToldAgain(t *testing.T) {
 	if found := s.judged(t); len(found) > 0 {
 		t.Errorf("found %v", found)
 	}
+	for name, a := range map[string]auditor.WaitAnswer{
+		"an offer":                {State: "offered", SKU: "7", Quantity: 1, Until: time.UnixMilli(90_000)},
+		"another deadline":        {State: "offered", SKU: "7", Quantity: 1, Until: time.UnixMilli(95_000)},
+		"another number of units": {State: "offered", SKU: "7", Quantity: 2, Until: time.UnixMilli(90_000)},
+		"an end":                  {State: "ended", Why: "lapsed"},
+		"another end":             {State: "ended", Why: "left"},
+	} {
+		s.Waits[12].WaitAnswer = a // ann's
+		if found := s.judged(t); len(found) > 0 != strings.HasPrefix(name, "another") {
+			t.Errorf("%s, told late: found %v", name, found)
+		}
+	}
+	s.Waits[12].WaitAnswer = auditor.WaitAnswer{State: "ended"}
 	last(s).Path, last(s).Method, last(s).Status = placeOf("kim"), "POST", 201
 	if found := s.judged(t); len(found) == 0 {
 		t.Error("an entry that a person was told, and of which no movement tells, is not named")

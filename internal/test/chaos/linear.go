@@ -15,7 +15,7 @@ import (
 // its end: an order, or an answer that nothing is left.
 type event struct {
 	qty     int64
-	stock   int64
+	stock   int64  // that operators put on sale: at most of an order; of sold_out, what was there from the beginning
 	sold    bool   // the shop took it; otherwise the buyer heard sold_out
 	slack   int64  // sold_out: units that were held by what was not sold
 	proof   string // the name of the order
@@ -113,6 +113,8 @@ func byCell(h *auditor.History) map[string][]porcupine.Operation {
 			e.sold, e.proof, end = true, o.Proof, o.At
 		} else if a.Reason != "sold_out" || a.Heard == 0 {
 			continue
+		} else {
+			e.stock = firstStock(h, cell)
 		}
 		all[cell] = append(all[cell], porcupine.Operation{ClientId: len(all[cell]), Input: e, Call: a.Sent, Return: end})
 	}
@@ -140,6 +142,25 @@ func unsold(h *auditor.History) map[string]int64 {
 func stockOf(h *auditor.History, cell string) (units int64) {
 	for _, cells := range h.Stock {
 		units += cells[cell]
+	}
+	return units
+}
+
+// firstStock are the units of a cell that a sale file loaded: what operators add while buyers ask may come later than an
+// answer, or never. Without such a movement it is all stock.
+func firstStock(h *auditor.History, cell string) (units int64) {
+	found := false
+	for _, s := range h.Shards {
+		for _, m := range s.Movements {
+			for _, l := range m.Lines {
+				if m.Kind == "loaded" && l.Cell == cell {
+					units, found = units+l.Qty, true
+				}
+			}
+		}
+	}
+	if !found {
+		return stockOf(h, cell)
 	}
 	return units
 }

@@ -42,18 +42,21 @@ func TestWrongHistoriesAreFound(t *testing.T) {
 	for name, test := range map[string]struct {
 		stock   int64
 		history []bought
-		held    bool // one unit was held for a while
+		held    bool  // one unit was held for a while
+		loaded  int64 // by the sale file, where operators add the rest
 		want    string
 	}{
-		"sold, then sold out":           {stock: 1, history: []bought{{sent: 1, at: 2, heard: 3, proof: "a", hears: "a"}, {sent: 4, heard: 5, reason: "sold_out"}}},
-		"sold out while it is sold":     {stock: 1, history: []bought{{sent: 1, at: 4, heard: 5, proof: "a", hears: "a"}, {sent: 2, heard: 3, reason: "sold_out"}}},
-		"sold out before it was asked":  {stock: 1, history: []bought{{sent: 3, at: 4, heard: 5, proof: "a", hears: "a"}, {sent: 1, heard: 2, reason: "sold_out"}}, want: auditor.NoOversell},
-		"sold out while a hold went on": {stock: 1, history: []bought{{sent: 3, at: 4, heard: 5, proof: "a", hears: "a"}, {sent: 1, heard: 2, reason: "sold_out"}}, held: true},
-		"too much for what is left":     {stock: 2, history: []bought{{sent: 1, at: 2, heard: 3, proof: "a", hears: "a"}, {sent: 4, heard: 5, qty: 2, reason: "sold_out"}}},
-		"one unit twice":                {stock: 1, history: []bought{{sent: 1, at: 2, heard: 3, proof: "a", hears: "a"}, {sent: 4, at: 5, proof: "b"}}, want: auditor.NoOversell},
-		"an order without an answer":    {stock: 2, history: []bought{{sent: 1, at: 2, key: "k", proof: "a"}, {sent: 4, heard: 5, key: "k", hears: "a"}}},
-		"two orders of a key":           {stock: 2, history: []bought{{sent: 1, at: 2, key: "k", proof: "a"}, {sent: 3, at: 4, key: "k", proof: "b"}}, want: auditor.AtMostOnce},
-		"another order of a key":        {stock: 2, history: []bought{{sent: 1, at: 2, key: "k", proof: "a"}, {sent: 3, heard: 4, key: "k", hears: "b"}}, want: auditor.AtMostOnce},
+		"sold, then sold out":               {stock: 1, history: []bought{{sent: 1, at: 2, heard: 3, proof: "a", hears: "a"}, {sent: 4, heard: 5, reason: "sold_out"}}},
+		"sold out while it is sold":         {stock: 1, history: []bought{{sent: 1, at: 4, heard: 5, proof: "a", hears: "a"}, {sent: 2, heard: 3, reason: "sold_out"}}},
+		"sold out before it was asked":      {stock: 1, history: []bought{{sent: 3, at: 4, heard: 5, proof: "a", hears: "a"}, {sent: 1, heard: 2, reason: "sold_out"}}, want: auditor.NoOversell},
+		"sold out while a hold went on":     {stock: 1, history: []bought{{sent: 3, at: 4, heard: 5, proof: "a", hears: "a"}, {sent: 1, heard: 2, reason: "sold_out"}}, held: true},
+		"sold out before stock was added":   {stock: 2, loaded: 1, history: []bought{{sent: 1, at: 2, heard: 3, proof: "a", hears: "a"}, {sent: 4, heard: 5, reason: "sold_out"}, {sent: 6, at: 7, heard: 8, proof: "b", hears: "b"}}},
+		"sold out before the first is sold": {stock: 2, loaded: 1, history: []bought{{sent: 1, heard: 2, reason: "sold_out"}, {sent: 3, at: 4, heard: 5, proof: "a", hears: "a"}}, want: auditor.NoOversell},
+		"too much for what is left":         {stock: 2, history: []bought{{sent: 1, at: 2, heard: 3, proof: "a", hears: "a"}, {sent: 4, heard: 5, qty: 2, reason: "sold_out"}}},
+		"one unit twice":                    {stock: 1, history: []bought{{sent: 1, at: 2, heard: 3, proof: "a", hears: "a"}, {sent: 4, at: 5, proof: "b"}}, want: auditor.NoOversell},
+		"an order without an answer":        {stock: 2, history: []bought{{sent: 1, at: 2, key: "k", proof: "a"}, {sent: 4, heard: 5, key: "k", hears: "a"}}},
+		"two orders of a key":               {stock: 2, history: []bought{{sent: 1, at: 2, key: "k", proof: "a"}, {sent: 3, at: 4, key: "k", proof: "b"}}, want: auditor.AtMostOnce},
+		"another order of a key":            {stock: 2, history: []bought{{sent: 1, at: 2, key: "k", proof: "a"}, {sent: 3, heard: 4, key: "k", hears: "b"}}, want: auditor.AtMostOnce},
 		"a key whose order is forgotten": {stock: 2, history: []bought{
 			{sent: 1, at: 2, heard: 3, key: "k", proof: "a", hears: "a"}, {sent: 4, heard: 5, key: "k", reason: "limit_reached"},
 		}, want: auditor.AtMostOnce},
@@ -63,6 +66,10 @@ func TestWrongHistoriesAreFound(t *testing.T) {
 			h := historyOf(test.stock, test.history)
 			if test.held {
 				h.Shards[0].Movements = []auditor.Movement{held}
+			}
+			if test.loaded > 0 {
+				loaded := auditor.Movement{Kind: "loaded", Lines: []auditor.Units{{Cell: "7", Qty: test.loaded}}}
+				h.Shards[0].Movements = append([]auditor.Movement{loaded}, h.Shards[0].Movements...)
 			}
 			got := ""
 			for _, v := range linearizable(h) {

@@ -49,6 +49,7 @@ type attack struct {
 	mu      sync.Mutex // of what goroutines count
 	counts  map[string]int
 	returns atomic.Int64 // that operators were told of
+	marking []func()     // end what notes how far journals are
 	cleanup []func()
 }
 
@@ -121,6 +122,9 @@ func (a *attack) chance(n int, about ...any) int {
 
 // judge reads every sale from Redis and gives the whole history to the auditor.
 func (a *attack) judge() {
+	for _, end := range a.marking {
+		end()
+	}
 	for _, sale := range a.sales {
 		s, err := rig.Collect(a.home(sale).Addr(), sale)
 		a.must(err)

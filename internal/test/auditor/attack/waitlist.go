@@ -16,7 +16,7 @@ const shortestOffer = "30s"
 
 var waitlistRun = scenario{
 	name: "waitlist", short: true,
-	about: "5,000 people wait at two edges for 200 units that others hold; 10 % of those who are offered one do not come, or come in the moment in which the offer ends, 30 % hold and do not pay, and bots ask all the time: all units are sold, each offer goes to the first in order, no order overtakes, and every answer is true",
+	about: "5,000 people wait at two edges for 200 units that others hold; 10 % of those who are offered one do not come, 5 % come in the moment in which the offer ends, 30 % hold and do not pay, and bots ask all the time: all units are sold, each offer goes to the first in order, no order overtakes, and every answer is true",
 	run: func(a *attack) {
 		people, units := a.size(220, 5000), a.size(20, 200)
 		a.stageWaitlist("8s", "")
@@ -82,7 +82,7 @@ func (a *attack) waitLimited(sale string, s stock, options string, most int64, m
 	a.mark(sale)
 }
 
-// mark notes how far a journal is until the end of the scenario.
+// mark notes how far a journal is until the history is judged.
 func (a *attack) mark(sale string) {
 	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -91,7 +91,8 @@ func (a *attack) mark(sale string) {
 			a.h.Mark(sale, read)
 		}
 	}()
-	a.cleanup = append(a.cleanup, func() { close(stop); <-done })
+	end := sync.OnceFunc(func() { close(stop); <-done })
+	a.marking, a.cleanup = append(a.marking, end), append(a.cleanup, end)
 }
 
 // orders asks for a unit at a door.
@@ -136,9 +137,9 @@ func (a *attack) waitsFor(i int, stop <-chan struct{}) {
 			return
 		case w.State == "offered" && !late:
 			switch late = true; a.chance(20, "late", i) {
-			case 0: // does not come
+			case 0, 1: // does not come
 				continue
-			case 1: // comes in the moment in which the offer ends
+			case 2: // comes in the moment in which the offer ends
 				pause(time.Until(w.Until), stop)
 			}
 			if got := a.orders(p.Buyer, door(n+1)); got.Won() {
@@ -176,13 +177,18 @@ func (a *attack) people(sale string) *auditor.People {
 
 // tellIdle counts what the movements tell of a waiting list. How long a unit was free depends on the machine, and is not judged.
 func (a *attack) tellIdle(sale string) {
-	p, offers := a.people(sale), 0
+	p, offers, lapsed := a.people(sale), 0, 0
 	for _, stay := range p.Stays {
 		if stay.Offered > 0 {
 			offers++
 		}
+		if stay.Why == "lapsed" {
+			lapsed++
+		}
 	}
 	a.count("entries", len(p.Stays))
 	a.count("offers", offers)
+	a.count("offers that lapsed", lapsed)
+	a.count("requests about the waiting list", len(a.h.Waits))
 	a.count("longest time for which a unit was free and awaited, in ms", int(p.LongestIdle().Milliseconds()))
 }

@@ -127,12 +127,14 @@ func (r *Run) sellsAgain() {
 // triesOfOperator is after how many buyers without success an operator looks, about every five seconds.
 const triesOfOperator = 25
 
-// operate does what docs/failover.md tells an operator to do if a store of class (c) went back to a
-// history that the edges do not know, and no server has theirs any more.
+// operate does what docs/failover.md tells an operator to do if a sale waits for a decision: a store of class (c) went back
+// to a history that the edges do not know, and no server has theirs any more; or the edges have read a sale file in the
+// journal that no operator was told is kept, and that the new primary lacks.
 func (r *Run) operate(e *rig.Edge, sale string) {
 	said, _, err := e.CLI("", "doctor")
 	r.must(err)
-	if advice := "sale unfence " + sale; strings.Contains(said, "other movements than the edges know") && strings.Contains(said, advice) {
+	waits := strings.Contains(said, "which cannot be applied again") || r.Class == AtRisk && strings.Contains(said, "other movements than the edges know")
+	if advice := "sale unfence " + sale; waits && strings.Contains(said, advice) {
 		out, _, err := e.CLI("", "sale", "unfence", sale)
 		r.must(err)
 		r.note("an operator ran %s: %s", advice, strings.TrimSpace(out))

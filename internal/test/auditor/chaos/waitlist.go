@@ -21,16 +21,16 @@ func (r *Run) listOf(sale string) auditor.Waitlist {
 	return auditor.Waitlist{Sale: sale, Max: fewPeople, ToldAgain: r.Class != Kept}
 }
 
-// waiters are the people who have been told a place.
+// waiters are the people who have been told a place, and those who have heard no answer and may have one.
 type waiters struct {
-	mu   sync.Mutex
-	told []*crowd.Person
+	mu  sync.Mutex
+	all []*crowd.Person
 }
 
 func (w *waiters) add(p *crowd.Person) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.told = append(w.told, p)
+	w.all = append(w.all, p)
 }
 
 // people order the scarce items of both sales, and wait for them where they get none. Units come back, because the shop
@@ -92,10 +92,10 @@ func (r *Run) person(i int, stop <-chan struct{}) {
 		}
 		rests(100*time.Millisecond, stop)
 	}
+	r.waiting.add(p)
 	if p.Place == "" {
 		return
 	}
-	r.waiting.add(p)
 	for n, most := 5, 10+r.chance(50, "patience", i); n < most; n++ {
 		w := r.crowd.Stands(r.doors[door(n)], p)
 		switch {
@@ -115,12 +115,20 @@ func (r *Run) person(i int, stop <-chan struct{}) {
 
 // leaveLists takes all people off the lists: what comes back is for others.
 func (r *Run) leaveLists() {
-	crowd.Rush(len(r.waiting.told), together, nil, func(i int) {
-		p := r.waiting.told[i]
-		r.until("a person has left", func() bool {
-			w := r.crowd.Withdraw(r.doors[i%len(r.doors)], p)
+	insists := func(what string, ask func(*crowd.Door, *crowd.Person) *auditor.Wait, i int) {
+		r.until(what, func() bool {
+			w := ask(r.doors[i%len(r.doors)], r.waiting.all[i])
 			return w.Heard > 0 && w.Status < 500
 		})
+	}
+	crowd.Rush(len(r.waiting.all), together, nil, func(i int) {
+		if p := r.waiting.all[i]; p.Place == "" {
+			insists("a person hears of the entry, or that there is none", r.crowd.Enter, i)
+			if p.Place == "" {
+				return
+			}
+		}
+		insists("a person has left", r.crowd.Withdraw, i)
 	})
 	for _, sale := range r.sales {
 		r.until("the list of "+sale+" is empty", func() bool {
@@ -130,12 +138,19 @@ func (r *Run) leaveLists() {
 	}
 }
 
+// triesOfApply is after how many files that were not applied an operator looks, about every five seconds.
+const triesOfApply = 10
+
 // applyList lets the sale file say something else about the list for a while: other times, fewer people, none.
 func (r *Run) applyList(s Step) {
 	sale, e := oneOf(s, r.sales), oneOf(s, r.edges)
 	other := []string{"waitlist: {offer: 10m}\n", "waitlist: {offer: 31s, max: 8}\n", "", "waitlist: {}\n"}[s.Amount%4]
 	for _, text := range []string{other, waitlistOptions} {
+		tries := 0
 		r.insist("a sale file is applied", func() error {
+			if tries++; tries%triesOfApply == 0 {
+				r.operate(e, sale)
+			}
 			_, err := e.Command(rig.SaleFile(sale, r.stockOf(sale), "2020-01-01T00:00:00Z", "2099-01-01T00:00:00Z", perBuyer+text), "sale", "apply", "-")
 			return err
 		})
