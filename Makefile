@@ -9,7 +9,7 @@
 export CGO_ENABLED = 0
 export GOFLAGS := -trimpath $(GOFLAGS)
 
-.PHONY: build demo test test-slow test-needs browser docs compose-test image release-test attack attack-short attack-needs power-cut chaos chaos-short differential differential-short differential-needs lint shops shops-short shops-latency shops-needs upgrade fuzz bench bench-build bench-queue pgo
+.PHONY: build demo test test-slow test-needs browser docs compose-test image release-test attack attack-short attack-needs power-cut chaos chaos-short differential differential-short differential-needs lint shops shops-short shops-latency shops-needs upgrade fuzz bench bench-build bench-queue bench-waiting pgo
 
 # bin/caddy: Caddy with Stockgate compiled in, static as in releases and in the image.
 build:
@@ -166,6 +166,12 @@ bench-queue: build
 	scripts/need nginx redis-server
 	go build -C bench -trimpath -o ../bin/bench-line ./line
 	taskset -c 1 bin/bench-line -caddy $(CURDIR)/bin/caddy $(BENCHFLAGS)
+
+# What people who wait for units take of an edge's memory.
+bench-waiting: build
+	scripts/need taskset redis-server
+	go build -C bench -trimpath -o ../bin/bench-waiting ./waiting
+	bin/bench-waiting -caddy $(CURDIR)/bin/caddy $(BENCHFLAGS)
 
 bench-build: build
 	scripts/need taskset redis-server wrk nginx h2load nginx-lua lua-cjson lua-nginx-redis

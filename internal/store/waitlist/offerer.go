@@ -44,17 +44,22 @@ type Offerer struct {
 	Wake <-chan struct{}
 	Log  *zap.Logger
 
-	later  map[string]map[int64]time.Time // by sale and entry, until when it is left alone
-	leases map[string]*lease.Lease
-	ending sync.WaitGroup // of leases
+	later   map[string]map[int64]time.Time // by sale and entry, until when it is left alone
+	leases  map[string]*lease.Lease
+	failing map[string]bool // sales of which the log says that no offers are made
+	ending  sync.WaitGroup  // of leases
 }
 
 // Run makes offers until ctx ends.
 func (k *Offerer) Run(ctx context.Context) {
-	k.later, k.leases = make(map[string]map[int64]time.Time), make(map[string]*lease.Lease)
+	k.later, k.leases, k.failing = make(map[string]map[int64]time.Time), make(map[string]*lease.Lease), make(map[string]bool)
 	loop.Every(ctx, lookEvery, k.Wake, func() {
 		for s := range k.Sales {
-			if err := k.look(ctx, s); err != nil && ctx.Err() == nil {
+			err := k.look(ctx, s)
+			if err == nil {
+				delete(k.failing, s.ID)
+			} else if ctx.Err() == nil && !k.failing[s.ID] {
+				k.failing[s.ID] = true
 				k.Log.Warn("no offers are made to people who wait; it is tried again", zap.String("sale", s.ID), zap.Error(err))
 			}
 		}
