@@ -22,7 +22,7 @@ const mostImports = 15
 var wide = map[string]int{
 	"caddymodule/app":              19,
 	"caddymodule/gate":             36,
-	"caddymodule/operate/operator": 24,
+	"caddymodule/operate/operator": 18,
 }
 
 // compositionRoots put the others together.
