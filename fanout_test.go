@@ -21,8 +21,8 @@ const mostImports = 15
 // wide are packages that import more, with their present numbers, which may only fall.
 var wide = map[string]int{
 	"caddymodule/app":              19,
-	"caddymodule/gate":             36,
-	"caddymodule/operate/operator": 24,
+	"caddymodule/gate":             33,
+	"caddymodule/operate/operator": 18,
 }
 
 // compositionRoots put the others together.

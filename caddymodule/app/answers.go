@@ -24,6 +24,11 @@ func (a *App) NamedLists() *accesslist.Lists { return &a.lists }
 // Ledger returns the open ledger; nil: there is none.
 func (a *App) Ledger() ledger.Ledger { return a.journals.ledger() }
 
+// History reads movements from the journals of an edge runtime, and older ones from the ledger.
+func (a *App) History(d *edgeruntime.Runtime) ledger.History {
+	return ledger.History{Journals: d.Store.Journal(), Ledger: a.Ledger()}
+}
+
 // KeepsLedger reports whether the configuration has a ledger.
 func (a *App) KeepsLedger() bool { return a.journals.module != nil }
 

@@ -41,8 +41,8 @@ func AddRule(refuses func(*sale.Attempt) *sale.Refusal) (remove func()) {
 	return func() { rules = before }
 }
 
-// PollIn is in how many seconds a person may ask again when so many are on the list.
-var PollIn = pollIn
+// PollIn is in how many seconds a person may ask again when so many are on the list, and LeastPoll the least of it.
+var PollIn, LeastPoll = pollIn, leastPoll
 
 // Told is what a person is told at a place.
 type Told = told

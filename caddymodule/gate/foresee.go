@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/pow"
 	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
@@ -15,7 +16,7 @@ import (
 // next attempt.
 type Foresight struct {
 	purchase purchase
-	asked    askedChallenge
+	asked    pow.Asked
 	Waiter   Patience
 	// Arrival is that of the attempt. With a Waiting, Foresee does not wait: the attempt is to be
 	// foreseen again with the Arrival and Why that it has then.
@@ -76,8 +77,8 @@ func (s *Foresight) Reset() {
 	p.visit, p.sent, p.judged = visit{}, sent{}, judged{}
 	p.attempt = nil // its memory is that of room
 	s.Arrival, s.Why, s.Room = Arrival{}, nil, NotAwaited
-	if s.asked.reached {
-		s.asked = askedChallenge{}
+	if s.asked.Reached {
+		s.asked = pow.Asked{}
 	}
 }
 

@@ -119,6 +119,17 @@ func (gs *Gates) Selling() (gates []*Gate) {
 	return gates
 }
 
+// Probes returns the probes of the gates that have one, by the name of the gate.
+func (gs *Gates) Probes() map[string]*probe.Probe {
+	probes := make(map[string]*probe.Probe)
+	for _, g := range gs.Selling() {
+		if g.probe != nil {
+			probes[g.Name] = g.probe
+		}
+	}
+	return probes
+}
+
 // Find returns the gate with that name; without a name, the only gate.
 func (gs *Gates) Find(name string) (*Judge, error) {
 	all := gs.List()

@@ -26,7 +26,6 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
-	"github.com/stockgate/stockgate/token"
 )
 
 const (
@@ -245,21 +244,15 @@ func (p *purchase) answer() (t takeoff, answered bool) {
 // outgrowsToken refuses an order whose token would be too large, before its stock is held. A remembered cart
 // may have become smaller since: it is read again first.
 func (j *Judge) outgrowsToken(_ *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
-	if !p.remembered && !j.app.Signer().Fits(p.tokenOf(p.lines)) {
+	if !p.remembered && !j.app.Signer().Fits(p.listing.Sale.ClaimsOf(p.attempt, p.lines)) {
 		no = refuseTooLong
 	}
 	return no, false
 }
 
-// tokenOf returns the claims of an attempt that holds lines, without what Redis says of the hold.
-func (p *purchase) tokenOf(held []sale.Line) token.Claims {
-	lines, bundles := p.listing.Sale.Ordered(p.attempt, held)
-	return token.Claims{Subject: p.attempt.Buyer, Sale: p.saleID(), Ref: p.attempt.Ref, Lines: lines, Bundles: bundles}
-}
-
 // sign makes the token of a hold.
 func (g *Gate) sign(p *purchase, hold *reservation.Hold) (string, error) {
-	c := p.tokenOf(hold.Lines)
+	c := p.listing.Sale.ClaimsOf(p.attempt, hold.Lines)
 	c.ID, c.IssuedAt, c.ExpiresAt, c.Epoch, c.Sale = hold.ID, hold.Created.Unix(), hold.Exp.Unix(), hold.Epoch, hold.Sale
 	return g.app.Signer().Sign(c)
 }

@@ -12,7 +12,6 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/forward"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/shadow"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/attempt"
@@ -31,7 +30,7 @@ const watchedPerSlot = 4
 type shadowed struct {
 	watching *filters.Slots
 	texts    []string // the values that only Caddy's replacer knows
-	keep     shadow.Excerpt
+	keep     forward.Excerpt
 	maxBody  int64
 }
 
@@ -77,7 +76,7 @@ func (g *Gate) serveShadow(w http.ResponseWriter, r *http.Request, next caddyhtt
 	for _, text := range g.shadow.texts {
 		s.purchase.texts[text] = s.repl.ReplaceAll(text, "")
 	}
-	s.watch = shadow.Begin(w, r, g.shadow.maxBody, g.shadow.keep)
+	s.watch = forward.BeginWatch(w, r, g.shadow.maxBody, g.shadow.keep)
 	forward.Forget(s.repl)
 	defer func() { // also when a handler panics
 		s.status, _ = forward.ProxyStatus(s.repl)
@@ -95,7 +94,7 @@ type sighting struct {
 	gate     *Gate
 	runtime  *edgeruntime.Runtime
 	repl     *caddy.Replacer
-	watch    *shadow.Watch
+	watch    *forward.Watch
 	status   int // the shop's own; 0: no proxy has got one
 	written  int // by the handlers behind the gate; 0: nothing, or they failed
 	decision outcome.Decision

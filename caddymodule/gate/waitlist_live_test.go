@@ -400,15 +400,21 @@ func (l *oneConn) Addr() net.Addr { return &net.UnixAddr{} }
 
 // However many people are on the list, all of them together ask at most 30,000 times a second.
 func TestWaitlistPollsAreSpread(t *testing.T) {
-	spread := refuse.Spread
-	defer func() { refuse.Spread = spread }()
-	for _, jitter := range []func(int64) int64{func(int64) int64 { return 0 }, func(n int64) int64 { return n - 1 }} {
-		refuse.Spread = jitter
-		for _, people := range []int{1, 59_999, 60_000, 60_001, 200_000, 999_999, 1_000_000} {
+	for _, people := range []int{1, 59_999, 60_000, 60_001, 200_000, 999_999, 1_000_000} {
+		least := gate.LeastPoll(people)
+		most := 2*least - 1
+		if least < 2 || int64(people) > 30_000*least || most > 3+2*int64(people)/30_000+1 {
+			t.Errorf("%d people ask every %d to %d s", people, least, most)
+		}
+		seen := make(map[int64]bool)
+		for range 100 {
 			wait := gate.PollIn(people)
-			if wait < 2 || int64(people) > 30_000*wait || wait > 3+2*int64(people)/30_000+1 {
-				t.Errorf("%d people ask every %d s", people, wait)
+			if seen[wait] = true; wait < least || wait > most {
+				t.Errorf("one of %d people asks after %d s, not %d to %d", people, wait, least, most)
 			}
+		}
+		if len(seen) < 2 {
+			t.Errorf("all %d people ask in the same second", people)
 		}
 	}
 }

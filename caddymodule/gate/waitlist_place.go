@@ -160,8 +160,14 @@ const pollAfter, pollsPerSecond = 2, 30_000
 // pollIn is in how many seconds a person may ask again when so many are on the list. It is spread: clients that all
 // come back in the same second are the next stampede.
 func pollIn(people int) int64 {
-	wait := max(pollAfter, (int64(people)+pollsPerSecond-1)/pollsPerSecond)
+	wait := leastPoll(people)
 	return wait + refuse.Spread(wait)
+}
+
+// leastPoll is the least time in seconds between two questions of a person when so many are on the list. The time is
+// spread up to its double.
+func leastPoll(people int) int64 {
+	return max(pollAfter, (int64(people)+pollsPerSecond-1)/pollsPerSecond)
 }
 
 // standing is what is told at a place at a moment.

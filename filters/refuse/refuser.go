@@ -250,9 +250,8 @@ func (f *Refuser) Problem(r *http.Request, no *sale.Refusal) *ProblemDocument {
 	}
 }
 
-// Spread returns a random number of seconds, less than n, by which waits differ. Tests that
-// compare answers replace it.
-var Spread = rand.Int64N
+// Spread returns a random number, less than n, by which the waits of clients differ.
+func Spread(n int64) int64 { return rand.Int64N(n) }
 
 // retryAfter returns how many seconds the client should wait; 0: no Retry-After. The wait is
 // spread: clients that all return in the same second are the next stampede.

@@ -60,6 +60,12 @@ func (s *Sale) Unbundle(lines []Line) []Line {
 	return out
 }
 
+// ClaimsOf returns what a token says of an attempt that holds lines, without what Redis says of the hold.
+func (s *Sale) ClaimsOf(a *Attempt, held []Line) token.Claims {
+	lines, bundles := s.Ordered(a, held)
+	return token.Claims{Subject: a.Buyer, Sale: s.ID, Ref: a.Ref, Lines: lines, Bundles: bundles}
+}
+
 // Ordered returns the lines of an attempt as it names the items, by their SKUs and summed, and the components of its
 // bundles. held are the lines to which it was resolved. They are the answer if no line names a bundle, or if the
 // bundles are not what they were when it was resolved.

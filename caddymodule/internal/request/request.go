@@ -72,6 +72,18 @@ func JSON(r *http.Request, most int64, into any) error {
 	return nil
 }
 
+// Array reads a body that is an array of texts. of says which, for the error.
+func Array(r *http.Request, most int64, of string) (texts []string, err error) {
+	body, err := Body(r, most)
+	if err != nil {
+		return nil, err
+	}
+	if err := strictjson.Unmarshal(body, &texts); err != nil || texts == nil {
+		return nil, Bad("the body must be a JSON array %s", of)
+	}
+	return texts, nil
+}
+
 // Query returns the parameters of a request. An unknown or repeated parameter is an error:
 // a misspelt dry_run must not become a change.
 func Query(r *http.Request, names ...string) (url.Values, error) {

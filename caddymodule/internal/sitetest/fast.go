@@ -70,7 +70,6 @@ func OpenFast(t *testing.T, servers, sites string) *FastSite {
 // OpenFastWith is OpenFast; secure: over TLS.
 func OpenFastWith(t *testing.T, secure bool, servers, sites string) *FastSite {
 	t.Helper()
-	noJitter(t)
 	_, app := Redis(t)
 	s := &FastSite{Site: Open(t, app)}
 	if secure {

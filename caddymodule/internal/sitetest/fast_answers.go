@@ -119,20 +119,55 @@ func (s *FastSite) Both(request string) (fast, plain string) {
 	return fast, plain
 }
 
-var waitTime = regexp.MustCompile(`(?i)(retry-after: |"retry_after":)[0-9]+`)
-
-// Agree asks both servers, at most tries times where they differ. A second may pass between the two:
-// where only what they say of the time to wait differs, they are asked up to 20 times.
+// Agree asks both servers, at most tries times where they differ. Where they differ only by the spread of their
+// waits, they agree: both answers are that of the first.
 func Agree(tries int, ask func() (string, string)) (fast, plain string, asked int) {
-	for asked < 20 && tries > 0 {
+	for asked < tries {
 		asked++
 		fast, plain = ask()
 		if fast == plain {
 			break
 		}
-		if waitTime.ReplaceAllString(fast, "$1") != waitTime.ReplaceAllString(plain, "$1") {
-			tries--
+		if differBySpread(fast, plain) {
+			return fast, fast, asked
 		}
 	}
 	return fast, plain, asked
+}
+
+var waitTime = regexp.MustCompile(`(?i)(retry-after: |"retry_after":)([0-9]+)`)
+
+// differBySpread reports whether answers differ only in how long their clients wait, and no more than refusals
+// spread it. A second may pass between two answers. A body has the wait of its header.
+func differBySpread(one, other string) bool {
+	if waitTime.ReplaceAllString(one, "$1") != waitTime.ReplaceAllString(other, "$1") {
+		return false
+	}
+	most := 2 + 1
+	if strings.Contains(one, "paused") {
+		most = 10 + 1
+	}
+	waits := waitsIn(other)
+	for i, wait := range waitsIn(one) {
+		if wait < 0 || waits[i] < 0 || max(wait-waits[i], waits[i]-wait) > most {
+			return false
+		}
+	}
+	return true
+}
+
+// waitsIn are the waits that answers name; -1 where a body has another than its header.
+func waitsIn(answers string) (waits []int) {
+	header := 0
+	for _, found := range waitTime.FindAllStringSubmatch(answers, -1) {
+		wait, _ := strconv.Atoi(found[2]) // digits
+		switch inBody := found[1][0] == '"'; {
+		case !inBody:
+			header = wait
+		case wait != header:
+			wait = -1
+		}
+		waits = append(waits, wait)
+	}
+	return waits
 }

@@ -7,7 +7,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
-	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
@@ -41,13 +40,6 @@ func GateNamed(t *testing.T, name string) *gate.Gate {
 		t.Fatal(err)
 	}
 	return g.Gate()
-}
-
-// noJitter makes Retry-After predictable for a test.
-func noJitter(t *testing.T) {
-	before := refuse.Spread
-	refuse.Spread = func(int64) int64 { return 0 }
-	t.Cleanup(func() { refuse.Spread = before })
 }
 
 // Until polls a condition until it is true.

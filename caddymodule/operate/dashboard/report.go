@@ -17,7 +17,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/operate/report"
-	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/journal"
 	"github.com/stockgate/stockgate/internal/store/shard"
@@ -110,7 +109,7 @@ func collectReport(ctx context.Context, a *app.App, d *edgeruntime.Runtime, id s
 	if err != nil {
 		return nil, err
 	}
-	history := ledger.History{Journals: d.Store.Journal(), Ledger: a.Ledger()}
+	history := a.History(d)
 	for after := int64(0); after < head.Last; {
 		movements, err := history.Read(ctx, id, head.Epoch, after, reportPage)
 		if gap, ok := errors.AsType[*journal.GapError](err); ok && gap.Have > 0 && after == 0 {

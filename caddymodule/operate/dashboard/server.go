@@ -7,7 +7,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
-	"github.com/stockgate/stockgate/caddymodule/operate/operator"
+	"github.com/stockgate/stockgate/caddymodule/operate/doctor"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
@@ -161,7 +161,7 @@ func (r *serverReader) examine(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, serverWithin)
 	defer cancel()
-	found := operator.Examine(ctx, a)
+	found := doctor.Examine(ctx, a, r.collector.runtime, doctor.Doubt)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	since := make(map[string]int64)

@@ -85,18 +85,3 @@ func (o *operator) listBypasses(r *http.Request) (any, error) {
 	}
 	return list, nil
 }
-
-// bypasses examines whether orders pass without a reservation, at any edge.
-func (d *doctor) bypasses() {
-	_, err := d.app.OwnBypasses()
-	if err != nil {
-		d.Add(adminapi.LevelError, "bypass", "%v", err)
-	}
-	all := d.app.Bypassed()
-	for i := range all {
-		d.Add(adminapi.LevelError, "bypass", "%s; '%s' ends it, at that edge", all[i].Sentence(), all[i].Off())
-	}
-	if err == nil && len(all) == 0 {
-		d.Add(adminapi.LevelOK, "bypass", "no gate is bypassed")
-	}
-}

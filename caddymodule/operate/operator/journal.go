@@ -156,7 +156,7 @@ func readNumber(query url.Values, name string, fallback, least, most int64) (int
 }
 
 func (o *operator) movements(id string, epoch, after int64, limit int) (*adminapi.MovementPage[ledger.Entry], error) {
-	history, lost := ledger.History{Journals: o.runtime.Store.Journal(), Ledger: o.app.Ledger()}, false
+	history, lost := o.app.History(o.runtime), false
 	head, err := o.runtime.Store.Journal().Head(o.ctx, id)
 	if errors.Is(err, shard.ErrNoSale) && history.Ledger != nil {
 		at, failed := history.Ledger.Position(o.ctx, id)

@@ -13,16 +13,13 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
-	"github.com/stockgate/stockgate/filters/list"
 	"github.com/stockgate/stockgate/internal/sale"
-	"github.com/stockgate/stockgate/internal/store/lists"
 	"github.com/stockgate/stockgate/internal/store/shard"
-	"github.com/stockgate/stockgate/internal/strictjson"
 )
 
 // listBody bounds the body of a change in bytes: the longest entries, with their kinds
 // and as JSON escapes them.
-const listBody = adminapi.ListBatch * (6*list.MaxValue + 32)
+const listBody = adminapi.ListBatch * (6*accesslist.MaxValue + 32)
 
 func (o *operator) listLists(r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
@@ -60,7 +57,7 @@ func (o *operator) listState(l *accesslist.List) (s adminapi.ListState, err erro
 		}
 		return s, nil
 	}
-	s.Entries, err = lists.New(o.runtime.Store.Shard()).Count(o.ctx, l.Name)
+	s.Entries, err = l.Count(o.ctx, o.runtime)
 	return s, err
 }
 
@@ -98,15 +95,11 @@ func (o *operator) changeList(r *http.Request, op string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret, err := o.runtime.Secret()
-	if err != nil {
-		return nil, err
-	}
-	change, message := lists.New(o.runtime.Store.Shard()).Add, "list entries added"
+	message := "list entries added"
 	if op == "remove" {
-		change, message = lists.New(o.runtime.Store.Shard()).Remove, "list entries removed"
+		message = "list entries removed"
 	}
-	n, err := change(o.ctx, secret, l.Name, entries)
+	n, err := l.Change(o.ctx, o.runtime, op == "remove", entries)
 	if err != nil {
 		if n > 0 && errors.Is(err, shard.ErrRefused) {
 			err = fmt.Errorf("%w; %d entries before that were changed", err, n)
@@ -119,25 +112,17 @@ func (o *operator) changeList(r *http.Request, op string) (any, error) {
 }
 
 // readEntries reads a JSON array of entries, each written as in a file.
-func readEntries(r *http.Request, rules sale.IdentityRules) ([]lists.Entry, error) {
-	body, err := request.Body(r, listBody)
+func readEntries(r *http.Request, rules sale.IdentityRules) (accesslist.Entries, error) {
+	texts, err := request.Array(r, listBody, `of entries, such as ["192.0.2.0/24","phone:13800138000"]`)
 	if err != nil {
 		return nil, err
-	}
-	var texts []string
-	if err := strictjson.Unmarshal(body, &texts); err != nil || texts == nil {
-		return nil, request.Bad("the body must be a JSON array of entries, such as [\"192.0.2.0/24\",\"phone:13800138000\"]")
 	}
 	if len(texts) > adminapi.ListBatch {
 		return nil, request.Bad("one request has at most %d entries, this one has %d: send several", adminapi.ListBatch, len(texts))
 	}
-	entries := make([]lists.Entry, len(texts))
-	for i, text := range texts {
-		e, err := list.Parse(text, rules.Normalise)
-		if err != nil {
-			return nil, request.Bad("entry %d: %w", i+1, err)
-		}
-		entries[i] = lists.Entry(e)
+	entries, err := accesslist.ParseEntries(texts, rules)
+	if err != nil {
+		return nil, request.Bad("%w", err)
 	}
 	return entries, nil
 }

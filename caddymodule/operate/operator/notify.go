@@ -31,12 +31,3 @@ func (o *operator) noteAct(id string, status sale.Status) {
 		o.log.Warn("operators are not told by whom the status was set", zap.String("sale", id), zap.Error(err))
 	}
 }
-
-// notices examines whether operators are told what happens.
-func (d *doctor) notices() {
-	if n := d.app.Notifier(); n != nil {
-		ctx, cancel := d.call()
-		defer cancel()
-		n.Examine(ctx, &d.Diagnosis)
-	}
-}

@@ -1,21 +1,18 @@
 package operator
 
 import (
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
-	"github.com/stockgate/stockgate/filters/list"
 	"github.com/stockgate/stockgate/internal/sale"
-	"github.com/stockgate/stockgate/internal/store/lists"
 	"github.com/stockgate/stockgate/internal/store/queue"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 )
@@ -32,7 +29,7 @@ var unsearched = []string{
 type person struct {
 	adminapi.PersonRequest
 	hashes  []reservation.HashedIdentity
-	entries []lists.Entry
+	entries accesslist.Entries
 }
 
 // readPerson reads a request, and hashes the identities as gates do. No error has a value: errors are logged.
@@ -61,12 +58,7 @@ func (o *operator) readPerson(r *http.Request) (*person, error) {
 			return nil, err
 		}
 		p.hashes = append(p.hashes, reservation.HashedIdentity{Kind: kind, Hash: secret.Identity(kind, value)})
-		for _, as := range []string{kind, list.Any} {
-			// what cannot be an entry is in no list
-			if e, err := list.Parse(as+":"+p.Identities[kind], rules.Normalise); err == nil && (as != list.Any || kind != list.IP) {
-				p.entries = append(p.entries, lists.Entry(e))
-			}
-		}
+		p.entries = append(p.entries, accesslist.EntriesFor(kind, p.Identities[kind], rules)...)
 	}
 	return p, nil
 }
@@ -76,8 +68,8 @@ func normalPerson(rules sale.IdentityRules, kind, value string) (string, error) 
 	if !slices.Contains(adminapi.PersonKinds, kind) {
 		return "", request.Bad("an identity is one of %s", strings.Join(adminapi.PersonKinds, ", "))
 	}
-	if value == "" || len(value) > list.MaxValue || !utf8.ValidString(value) {
-		return "", request.Bad("the %s must be 1 to %d bytes of UTF-8", kind, list.MaxValue)
+	if !accesslist.CanBeValue(value) {
+		return "", request.Bad("the %s must be 1 to %d bytes of UTF-8", kind, accesslist.MaxValue)
 	}
 	if value = rules.Normalise(kind, value); value == "" {
 		return "", request.Bad("no gate would read this as the %s of a buyer: nothing is left of it that could be compared", kind)
@@ -150,28 +142,22 @@ func (o *operator) findInSale(found *adminapi.PersonData, id string, who []reser
 }
 
 // findInLists looks into the lists that this configuration names.
-func (o *operator) findInLists(found *adminapi.PersonData, entries []lists.Entry) error {
-	secret, err := o.runtime.Secret()
-	if err != nil {
-		return err
-	}
+func (o *operator) findInLists(found *adminapi.PersonData, entries accesslist.Entries) error {
 	for _, name := range slices.Sorted(maps.Keys(o.app.NamedLists().All())) {
-		if l := o.app.NamedLists().All()[name]; l.File != nil {
+		l := o.app.NamedLists().All()[name]
+		if l.File != nil {
 			found.Unsearched = append(found.Unsearched, "the list "+name+": it is the file "+l.Path)
 			continue
 		}
-		has, err := lists.New(o.runtime.Store.Shard()).Has(o.ctx, secret, name, entries)
-		switch {
-		case errors.Is(err, lists.ErrForeignSecret):
-			found.Unsearched = append(found.Unsearched, "the list "+name+": "+err.Error())
-			continue
-		case err != nil:
+		kinds, unsearchable, err := l.Kinds(o.ctx, o.runtime, entries)
+		if err != nil {
 			return err
 		}
-		for i, e := range entries {
-			if has[i] {
-				found.Lists = append(found.Lists, adminapi.PersonListed{List: name, Kind: e.Kind})
-			}
+		if unsearchable != nil {
+			found.Unsearched = append(found.Unsearched, "the list "+name+": "+unsearchable.Error())
+		}
+		for _, kind := range kinds {
+			found.Lists = append(found.Lists, adminapi.PersonListed{List: name, Kind: kind})
 		}
 	}
 	return nil
@@ -270,12 +256,7 @@ func (o *operator) eraseEntries(found *adminapi.PersonData, p *person) error {
 			found.Erased.ListEntries++
 			continue
 		}
-		secret, err := o.runtime.Secret()
-		if err != nil {
-			return err
-		}
-		of := slices.DeleteFunc(slices.Clone(p.entries), func(e lists.Entry) bool { return e.Kind != l.Kind })
-		n, err := lists.New(o.runtime.Store.Shard()).Remove(o.ctx, secret, l.List, of)
+		n, err := o.app.NamedLists().All()[l.List].Change(o.ctx, o.runtime, true, p.entries.OfKind(l.Kind))
 		found.Erased.ListEntries += n
 		if err != nil {
 			return fmt.Errorf("list %s: %w", l.List, err)

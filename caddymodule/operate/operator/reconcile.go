@@ -11,7 +11,6 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/gate"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/ledger/recovery"
@@ -128,12 +127,7 @@ var errNoProbe = errors.New("its gate has no probe")
 
 // probeShop asks the shop with the probes of the gates.
 func (o *operator) probeShop(sale string) (*recovery.Shop, error) {
-	probes := make(map[string]*probe.Probe)
-	for _, g := range gate.Of(o.app).Selling() {
-		if g.Probe() != nil {
-			probes[g.Name] = g.Probe()
-		}
-	}
+	probes := gate.Of(o.app).Probes()
 	if len(probes) == 0 {
 		return nil, request.Bad("no gate has a probe: configure `in_doubt probe <url>`, or give a file of the shop's orders")
 	}

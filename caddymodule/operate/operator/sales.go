@@ -14,6 +14,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/doctor"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/sale"
@@ -166,7 +167,7 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 		if !applied.Same {
 			applied.Warnings = append(next.Advice(o.runtime.Store.Now(id)), withoutStock(current, next)...)
 		}
-		applied.Warnings = slices.Concat(applied.Warnings, warning, o.sharedItems(next), o.hopelessActs(next))
+		applied.Warnings = slices.Concat(applied.Warnings, warning, doctor.SharedItems(o.app, o.runtime.Catalogue(), next), o.hopelessActs(next))
 	}
 	if options.DryRun {
 		if err != nil && applied != nil {
@@ -242,7 +243,7 @@ func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
 	o.noteAct(id, status)
 	answer := adminapi.SaleStatus{ID: id, Status: status}
 	if l, ok := o.runtime.Catalogue().Sale(id); ok && status == sale.Open {
-		answer.Warnings = o.sharedItems(l.Sale)
+		answer.Warnings = doctor.SharedItems(o.app, o.runtime.Catalogue(), l.Sale)
 	}
 	return answer, nil
 }

@@ -144,11 +144,8 @@ func (c *Challenger) Close() error {
 	return err
 }
 
-// MaxTask is the maximum length of a task.
-const MaxTask = 64
-
-// Solution returns what the client sends; empty: nothing, or two headers.
-func (c *Challenger) Solution(h http.Header) string {
+// solution returns what the client sends; empty: nothing, or two headers.
+func (c *Challenger) solution(h http.Header) string {
 	if values := h[c.header]; len(values) > 0 || c.cookie == "" {
 		if len(values) != 1 {
 			return ""

@@ -1,4 +1,4 @@
-package operator
+package doctor
 
 import (
 	"time"
@@ -10,7 +10,7 @@ import (
 )
 
 // waitlist examines the waiting list of a sale, and whether the handlers of this edge go with it.
-func (d *doctor) waitlist(l *edge.Listing) {
+func (d *examination) waitlist(l *edge.Listing) {
 	if l.Sale.Waitlist == nil || l.Status == sale.Closed {
 		return
 	}
@@ -40,7 +40,7 @@ func (d *doctor) waitlist(l *edge.Listing) {
 }
 
 // waitlists looks for handlers that let people enter lists that there are not.
-func (d *doctor) waitlists() {
+func (d *examination) waitlists() {
 	for _, j := range gate.Of(d.app).WithoutList(d.runtime.Catalogue().All) {
 		d.Add(adminapi.LevelWarning, "waitlist", "%s refuses all people who want to enter, because no sale of it has a waiting list: write `waitlist: {}` in the sale file, or take the handler away", j.Title())
 	}

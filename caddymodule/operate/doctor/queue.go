@@ -1,4 +1,4 @@
-package operator
+package doctor
 
 import (
 	"fmt"
@@ -16,7 +16,7 @@ import (
 const queueStands = 10 * time.Second
 
 // judgeQueue adds the findings about the orders of a sale that wait for the shop.
-func (d *doctor) judgeQueue(id string, head journal.Head) {
+func (d *examination) judgeQueue(id string, head journal.Head) {
 	ctx, cancel := d.call()
 	defer cancel()
 	s, err := queue.Look(ctx, d.runtime.Store, id)

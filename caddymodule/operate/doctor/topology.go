@@ -1,4 +1,4 @@
-package operator
+package doctor
 
 import (
 	"fmt"
@@ -19,7 +19,7 @@ const (
 )
 
 // topology examines what a failover would lose, and what stops Redis now and then.
-func (d *doctor) topology() {
+func (d *examination) topology() {
 	ctx, cancel := d.call()
 	defer cancel()
 	primaries, err := d.runtime.Store.Shard().Topology(ctx)

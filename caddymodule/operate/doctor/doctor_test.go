@@ -1,4 +1,4 @@
-package operator_test
+package doctor_test
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package operator_test
+package doctor_test
 
 import (
 	"errors"
@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/operate/operator"
+	"github.com/stockgate/stockgate/caddymodule/operate/doctor"
 	"github.com/stockgate/stockgate/internal/edge/risk"
 	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/internal/test/redistest"
@@ -61,7 +61,7 @@ func TestDoctorJudgesTopology(t *testing.T) {
 		p, o := well, shard.Options{Sentinel: "main", ReplicaAcks: 2, ReplicaAcksWait: 50 * time.Millisecond}
 		p.Replicas = append([]shard.Replica(nil), well.Replicas...)
 		test.change(&p, &o)
-		wantOneFinding(t, name, operator.JudgePrimary(p, o, now), test.want)
+		wantOneFinding(t, name, doctor.JudgePrimary(p, o, now), test.want)
 	}
 }
 
@@ -72,7 +72,7 @@ func TestDoctorJudgesWhatIsAtRisk(t *testing.T) {
 		"error at_risk this edge sells no more of s: 50 units are at risk, the oldest for 1s, and at_risk is 50; see": {Units: 50, Age: time.Second, Stopped: true},
 		"warning at_risk what a failover would lose of s is not known: away":                                          {Units: 3, Err: errors.New("away")},
 	} {
-		if got := operator.JudgeRisk(s); !strings.HasPrefix(got, want) {
+		if got := doctor.JudgeRisk(s); !strings.HasPrefix(got, want) {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package operator
+package doctor
 
 import (
 	"cmp"
@@ -21,7 +21,7 @@ const (
 )
 
 // store examines the server of `store`; false: there is none.
-func (d *doctor) store() bool {
+func (d *examination) store() bool {
 	s := d.runtime.OwnServer()
 	if s == nil {
 		return false
@@ -96,7 +96,7 @@ func judgeRestored(d *adminapi.Diagnosis, b *reservation.SaleStock) {
 }
 
 // judgeSyncs adds how fast the disk is: each order waits for two syncs, which orders at the same time share.
-func (d *doctor) judgeSyncs(s edgeruntime.StoreSyncs, err error) {
+func (d *examination) judgeSyncs(s edgeruntime.StoreSyncs, err error) {
 	if err != nil || s.Count == 0 {
 		d.Add(adminapi.LevelError, "sync", "the disk of the store cannot be written: %v", cmp.Or(err, context.DeadlineExceeded))
 		return

@@ -1,4 +1,4 @@
-package operator
+package doctor
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 )
 
 // outbox examines whether the receiver of the outbox gets what is sold.
-func (d *doctor) outbox() {
+func (d *examination) outbox() {
 	late, ok := d.app.LateOutbox()
 	if !ok {
 		return
@@ -40,7 +40,7 @@ func (d *doctor) outbox() {
 }
 
 // sales examines every sale.
-func (d *doctor) sales() {
+func (d *examination) sales() {
 	ctx, cancel := d.call()
 	defer cancel()
 	ids, err := d.runtime.Store.Journal().Sales(ctx)
@@ -84,7 +84,7 @@ func (d *doctor) sales() {
 }
 
 // sale examines the stock of one sale, and what the ledger has of it.
-func (d *doctor) sale(id string) {
+func (d *examination) sale(id string) {
 	ctx, cancel := d.call()
 	defer cancel()
 	if err := d.runtime.Store.Shard().CheckKeys(ctx, id); errors.Is(err, shard.ErrRefused) {
@@ -137,7 +137,7 @@ func (d *doctor) sale(id string) {
 const driftFor = 10 * time.Minute
 
 // judgeMirror adds the findings about the keys of the shop's own Redis.
-func (d *doctor) judgeMirror(b *reservation.SaleStock, head journal.Head) {
+func (d *examination) judgeMirror(b *reservation.SaleStock, head journal.Head) {
 	ctx, cancel := d.call()
 	defer cancel()
 	s, until, err := d.runtime.Store.Journal().Mirror(ctx, b.ID)
@@ -170,7 +170,7 @@ func (d *doctor) judgeMirror(b *reservation.SaleStock, head journal.Head) {
 const namedEdges = 5
 
 // judgeFence adds the findings about failovers of the sale's Redis.
-func (d *doctor) judgeFence(ctx context.Context, id string) {
+func (d *examination) judgeFence(ctx context.Context, id string) {
 	var s fence.State
 	for _, state := range d.runtime.Leases().States() {
 		if state.Sale == id {
@@ -209,7 +209,7 @@ func (d *doctor) judgeFence(ctx context.Context, id string) {
 }
 
 // atMost says how much an edge may have sold that no replica has, where that is bounded.
-func (d *doctor) atMost() string {
+func (d *examination) atMost() string {
 	if bound := d.app.AtRisk(); bound != "" && bound != "any" {
 		return " (at_risk bounds what each sold to " + bound + ")"
 	}
@@ -217,7 +217,7 @@ func (d *doctor) atMost() string {
 }
 
 // judgeLead adds a finding if Redis's clock has stepped while the sale had holds.
-func (d *doctor) judgeLead(id string, lead time.Duration) {
+func (d *examination) judgeLead(id string, lead time.Duration) {
 	how := "back"
 	if lead < 0 {
 		how = "forward"
@@ -229,7 +229,7 @@ func (d *doctor) judgeLead(id string, lead time.Duration) {
 }
 
 // judgeBalance adds the findings about the stock of a sale. now is its Redis's time.
-func (d *doctor) judgeBalance(b *reservation.SaleStock, now time.Time) {
+func (d *examination) judgeBalance(b *reservation.SaleStock, now time.Time) {
 	if !b.Balanced {
 		d.Add(adminapi.LevelError, "sale", "the stock of %s does not balance: it is not available + held + in doubt + confirmed, so something else has changed keys in redis; "+
 			"pause it with 'caddy stockgate sale pause %s', and 'caddy stockgate reconcile %s' says what is wrong", b.ID, b.ID, b.ID)
@@ -248,7 +248,7 @@ func (d *doctor) judgeBalance(b *reservation.SaleStock, now time.Time) {
 }
 
 // whyDoubt reports whether a gate has a probe that asks the shop.
-func (d *doctor) whyDoubt() string {
+func (d *examination) whyDoubt() string {
 	for _, g := range gate.Of(d.app).Selling() {
 		if g.Probe() != nil {
 			return ", although a probe asks the shop"
@@ -258,7 +258,7 @@ func (d *doctor) whyDoubt() string {
 }
 
 // otherLedger adds a finding if another edge's ledger has more of a lost sale than this edge's.
-func (d *doctor) otherLedger(id string) {
+func (d *examination) otherLedger(id string) {
 	if d.app.Ledger() == nil {
 		return
 	}
@@ -270,7 +270,7 @@ func (d *doctor) otherLedger(id string) {
 }
 
 // later reports whether the sale's journal has reached the ledger's position meanwhile.
-func (d *doctor) later(id string, at ledger.Position) bool {
+func (d *examination) later(id string, at ledger.Position) bool {
 	ctx, cancel := d.call()
 	defer cancel()
 	now, err := d.runtime.Store.Journal().Head(ctx, id)

@@ -1,4 +1,4 @@
-package operator
+package doctor
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 )
 
 // ledger examines whether the database of the ledger answers and has its tables.
-func (d *doctor) ledger() {
+func (d *examination) ledger() {
 	db := d.app.Ledger()
 	if db == nil {
 		return // a finding about each open sale says so
@@ -39,7 +39,7 @@ func (d *doctor) ledger() {
 }
 
 // judgeJournal adds the findings about how far the ledger is behind a sale.
-func (d *doctor) judgeJournal(b *reservation.SaleStock, head journal.Head) {
+func (d *examination) judgeJournal(b *reservation.SaleStock, head journal.Head) {
 	if head.Fenced { // judgeFence says so, and what is lost is known afterwards
 		return
 	}
@@ -84,7 +84,7 @@ func (d *doctor) judgeJournal(b *reservation.SaleStock, head journal.Head) {
 }
 
 // lost reports whether the ledger has movements that Redis has lost, and adds the finding.
-func (d *doctor) lost(id string, head journal.Head) bool {
+func (d *examination) lost(id string, head journal.Head) bool {
 	ctx, cancel := d.call()
 	defer cancel()
 	at, err := d.app.Ledger().Position(ctx, id)

@@ -1,4 +1,4 @@
-package operator_test
+package doctor_test
 
 import (
 	"strings"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/stockgate/stockgate/caddymodule/operate/operator"
+	"github.com/stockgate/stockgate/caddymodule/operate/doctor"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
@@ -52,7 +52,7 @@ func TestDoctorJudgesRedis(t *testing.T) {
 	} {
 		s := well
 		test.change(&s)
-		wantOneFinding(t, name, operator.JudgeServer(s, test.acks), test.want)
+		wantOneFinding(t, name, doctor.JudgeServer(s, test.acks), test.want)
 	}
 }
 
@@ -143,7 +143,7 @@ func TestDoctorJudgesWhoSigns(t *testing.T) {
 		"error signing the edges sign with key b, which this one does not have":       {Signing: "b", First: "a"},
 		"error signing no edge has registered its signing key":                        {First: "a"},
 	} {
-		if got := operator.JudgeEnrolment(n); len(got) != 1 || !strings.HasPrefix(got[0], want) {
+		if got := doctor.JudgeEnrolment(n); len(got) != 1 || !strings.HasPrefix(got[0], want) {
 			t.Errorf("%q, not %q", got, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package shadow_test
+package forward_test
 
 import (
 	"bytes"
@@ -9,13 +9,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/caddymodule/gate/option/shadow"
+	"github.com/stockgate/stockgate/caddymodule/forward"
 )
 
 // forwarded is a request that was watched while a shop read some of its body and answered.
-func forwarded(r *http.Request, keep shadow.Excerpt, read int64, answer http.HandlerFunc) (*shadow.Watch, *httptest.ResponseRecorder) {
+func forwarded(r *http.Request, keep forward.Excerpt, read int64, answer http.HandlerFunc) (*forward.Watch, *httptest.ResponseRecorder) {
 	w := httptest.NewRecorder()
-	watch := shadow.Begin(w, r, 8, keep)
+	watch := forward.BeginWatch(w, r, 8, keep)
 	_, _ = io.CopyN(io.Discard, r.Body, read)
 	answer(watch.Writer(), r)
 	return watch, w
@@ -40,7 +40,7 @@ func TestCopyOfTheBody(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, "/", c.body)
-			watch, _ := forwarded(r, shadow.Excerpt{}, c.read, func(http.ResponseWriter, *http.Request) {})
+			watch, _ := forwarded(r, forward.Excerpt{}, c.read, func(http.ResponseWriter, *http.Request) {})
 			r.Header.Set("Changed", "later")
 			again, complete := watch.Request()
 			got, err := io.ReadAll(again.Body)
@@ -79,7 +79,7 @@ func TestCopyOfTheAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodPost, "/", http.NoBody)
-			watch, w := forwarded(r, shadow.Excerpt{Header: true, Body: c.keep}, 0, func(w http.ResponseWriter, _ *http.Request) {
+			watch, w := forwarded(r, forward.Excerpt{Header: true, Body: c.keep}, 0, func(w http.ResponseWriter, _ *http.Request) {
 				w.Header().Set("X-Order", "1")
 				if c.encoding != "" {
 					w.Header().Set("Content-Encoding", c.encoding)
@@ -112,7 +112,7 @@ func BenchmarkWatch(b *testing.B) {
 				r := httptest.NewRequest(http.MethodPost, "/api/order", bytes.NewReader(body))
 				var w http.ResponseWriter = httptest.NewRecorder()
 				if watched {
-					w = shadow.Begin(w, r, 64<<10, shadow.Excerpt{}).Writer()
+					w = forward.BeginWatch(w, r, 64<<10, forward.Excerpt{}).Writer()
 				}
 				_, _ = io.Copy(io.Discard, r.Body)
 				w.WriteHeader(http.StatusCreated)

@@ -1,4 +1,4 @@
-package operator_test
+package doctor_test
 
 import (
 	"slices"
@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/caddymodule/operate/operator"
+	"github.com/stockgate/stockgate/caddymodule/operate/doctor"
 )
 
 // Each fault of a store is one finding that is not ok.
@@ -31,7 +31,7 @@ func TestDoctorJudgesStore(t *testing.T) {
 	} {
 		s := well
 		test.change(&s)
-		said := operator.JudgeStore(s)
+		said := doctor.JudgeStore(s)
 		wantOneFinding(t, name, said, test.want)
 		if !slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "ok ") && strings.Contains(line, test.says) }) {
 			t.Errorf("%s: %q does not say %q", name, said, test.says)

@@ -1,6 +1,4 @@
-// Package shadow watches requests on their way through a gate that is in shadow. It keeps a copy
-// of what the client sends and of what the shop answers, and changes neither.
-package shadow
+package forward
 
 import (
 	"bytes"
@@ -13,16 +11,17 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
-// Watch is one request that is watched, from before it is forwarded until the shop has answered.
+// Watch is one request that is watched on its way through a gate in shadow, from before it is forwarded until the
+// shop has answered. It keeps a copy of what the client sends and of what the shop answers, and changes neither.
 type Watch struct {
 	request *http.Request // as the gate got it
 	body    *sentBody     // nil: it has none
 	answer  Tee
 }
 
-// Begin begins to watch a request. It keeps up to maxBody bytes of the body and one more, and of
+// BeginWatch begins to watch a request. It keeps up to maxBody bytes of the body and one more, and of
 // the answer what keep says. Nothing of the copy is shared with the handlers that run later.
-func Begin(w http.ResponseWriter, r *http.Request, maxBody int64, keep Excerpt) *Watch {
+func BeginWatch(w http.ResponseWriter, r *http.Request, maxBody int64, keep Excerpt) *Watch {
 	ctx := context.WithoutCancel(r.Context())
 	if vars, ok := ctx.Value(caddyhttp.VarsCtxKey).(map[string]any); ok {
 		ctx = context.WithValue(ctx, caddyhttp.VarsCtxKey, maps.Clone(vars))

@@ -1,4 +1,4 @@
-package operator
+package doctor
 
 import (
 	"cmp"
@@ -18,7 +18,7 @@ import (
 )
 
 // gates examines the gates of this configuration, and the handlers before them.
-func (d *doctor) gates() {
+func (d *examination) gates() {
 	all := gate.Of(d.app).List()
 	if len(all) == 0 {
 		d.Add(adminapi.LevelWarning, "gate", "the configuration has no gate: nothing is sold here; put `stockgate` before the shop's order route")
@@ -41,7 +41,7 @@ func (d *doctor) gates() {
 
 // gate examines one gate. plan is that of its server; nil: the gate has no server. all are the gates of the
 // configuration.
-func (d *doctor) gate(g *gate.Judge, plan *fast.RoutePlan, all []*gate.Judge) {
+func (d *examination) gate(g *gate.Judge, plan *fast.RoutePlan, all []*gate.Judge) {
 	name := g.Title()
 	if plan != nil {
 		if isBare, seen := plan.IsBare(g); isBare {
@@ -103,7 +103,7 @@ func (d *doctor) gate(g *gate.Judge, plan *fast.RoutePlan, all []*gate.Judge) {
 }
 
 // unknownSales looks for gates that sell for a sale of a fixed name that there is none of.
-func (d *doctor) unknownSales(ids []string) {
+func (d *examination) unknownSales(ids []string) {
 	for _, g := range gate.Of(d.app).List() {
 		for _, id := range g.Sale {
 			if !strings.Contains(id, "{") && !slices.Contains(ids, id) {
@@ -114,7 +114,7 @@ func (d *doctor) unknownSales(ids []string) {
 }
 
 // listeners looks for listener wrappers that no gate uses.
-func (d *doctor) listeners(all []*gate.Judge) {
+func (d *examination) listeners(all []*gate.Judge) {
 	for server := range d.app.Listeners() {
 		if !slices.ContainsFunc(all, func(g *gate.Judge) bool { return g.Server() == server && g.FastRefusals != nil }) {
 			d.Add(adminapi.LevelWarning, "fast_refusals", "the server at %v has the listener wrapper stockgate, and none of its gates has fast_refusals: add it to a gate, or take the wrapper away", server.Listen)
@@ -134,7 +134,7 @@ func whatOfDoubt(g *gate.Gate) string {
 }
 
 // limits looks for limits of an open sale that a client can use up for other buyers.
-func (d *doctor) limits(l *edge.Listing) {
+func (d *examination) limits(l *edge.Listing) {
 	if l.Status != sale.Open {
 		return
 	}
@@ -159,7 +159,7 @@ func (d *doctor) limits(l *edge.Listing) {
 }
 
 // otherRules looks for edges that tell persons apart by other rules than this one.
-func (d *doctor) otherRules() {
+func (d *examination) otherRules() {
 	ctx, cancel := d.call()
 	defer cancel()
 	switch others, err := d.app.OtherRules(ctx); {
@@ -171,14 +171,14 @@ func (d *doctor) otherRules() {
 }
 
 // recounted looks for an open sale whose buyers were counted by other rules than now.
-func (d *doctor) recounted(l *edge.Listing) {
+func (d *examination) recounted(l *edge.Listing) {
 	if was, changed := d.runtime.CountedBy(l.Sale.ID); changed && l.Status == sale.Open {
 		d.Add(adminapi.LevelWarning, "identities", "%s opened with other `identities` than now (%s): %s", l.Sale.ID, cmp.Or(was, "none"), app.RulesChanged)
 	}
 }
 
 // unread looks for identities that a limit of a sale counts and that a gate does not read.
-func (d *doctor) unread(l *edge.Listing) {
+func (d *examination) unread(l *edge.Listing) {
 	if l.Status == sale.Closed {
 		return
 	}

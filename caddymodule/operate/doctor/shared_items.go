@@ -1,4 +1,4 @@
-package operator
+package doctor
 
 import (
 	"fmt"
@@ -11,12 +11,12 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-// sharedItems warns about the open sales that list items of a sale, and sell at the same time.
-func (o *operator) sharedItems(next *sale.Sale) (warnings []string) {
-	if l, ok := o.runtime.Catalogue().Sale(next.ID); ok && l.Status == sale.Closed || !gatesFindSales(o.app) {
+// SharedItems warns about the open sales that list items of a sale, and sell at the same time.
+func SharedItems(a *app.App, catalogue *edge.Catalogue, next *sale.Sale) (warnings []string) {
+	if l, ok := catalogue.Sale(next.ID); ok && l.Status == sale.Closed || !gatesFindSales(a) {
 		return nil
 	}
-	for other := range o.runtime.Catalogue().All {
+	for other := range catalogue.All {
 		if skus := shared(next, other); skus != "" {
 			warnings = append(warnings, fmt.Sprintf("the open sale %s lists %s too: %s", other.Sale.ID, skus, whatOfShared))
 		}
@@ -29,7 +29,7 @@ const whatOfShared = "an order that names no sale is one of the sale that starts
 	"see that the id is not misspelt, close one of them, take the item out of one, or let the gates name the sale with `sale`"
 
 // shared adds a finding for each two open sales that list one item.
-func (d *doctor) shared() {
+func (d *examination) shared() {
 	if !gatesFindSales(d.app) {
 		return
 	}

@@ -1,29 +1,28 @@
-package operator
+// Package doctor examines what an edge sees: itself, Redis, the ledger, its sales and its gates.
+package doctor
 
 import (
 	"context"
 	"errors"
-	"net/http"
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
 const (
-	// doctorDoubt is how old a hold in doubt may be before it is worth a warning.
-	doctorDoubt = 10 * time.Minute
-	// doctorCall bounds what is asked of Redis or of the ledger at a time.
-	doctorCall = 5 * time.Second
+	// Doubt is how old a hold in doubt may be before it is worth a warning.
+	Doubt = 10 * time.Minute
+	// callWithin bounds what is asked of Redis or of the ledger at a time.
+	callWithin = 5 * time.Second
 )
 
-// doctor examines everything that this edge sees. What does not answer is a finding, never
-// an error of the request.
-type doctor struct {
+// examination examines everything that this edge sees. What does not answer is a finding, never
+// an error.
+type examination struct {
 	adminapi.Diagnosis
 	app     *app.App
 	runtime *edgeruntime.Runtime
@@ -31,29 +30,15 @@ type doctor struct {
 	doubt   time.Duration
 }
 
-func (o *operator) examine(r *http.Request) (any, error) {
-	query, err := request.Query(r, "older")
-	if err != nil {
-		return nil, err
-	}
-	d := doctor{app: o.app, runtime: o.runtime, ctx: o.ctx, doubt: doctorDoubt}
-	if query.Has("older") {
-		if d.doubt, err = time.ParseDuration(query.Get("older")); err != nil || d.doubt <= 0 {
-			return nil, request.Bad("older must be a length of time such as 10m")
-		}
-	}
-	d.all()
-	return d.Diagnosis, nil
-}
-
-// Examine returns the findings of GET doctor, for an app that runs.
-func Examine(ctx context.Context, a *app.App) adminapi.Diagnosis {
-	d := doctor{app: a, runtime: a.Runtime(), ctx: ctx, doubt: doctorDoubt}
+// Examine returns the findings about an edge runtime and the app that it runs for. Holds in doubt that are older than
+// doubt are a warning.
+func Examine(ctx context.Context, a *app.App, runtime *edgeruntime.Runtime, doubt time.Duration) adminapi.Diagnosis {
+	d := examination{app: a, runtime: runtime, ctx: ctx, doubt: doubt}
 	d.all()
 	return d.Diagnosis
 }
 
-func (d *doctor) all() {
+func (d *examination) all() {
 	d.edge()
 	d.bypasses()
 	if d.redis() {
@@ -69,12 +54,12 @@ func (d *doctor) all() {
 }
 
 // call returns the context of one question to Redis or the ledger.
-func (d *doctor) call() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(d.ctx, doctorCall)
+func (d *examination) call() (context.Context, context.CancelFunc) {
+	return context.WithTimeout(d.ctx, callWithin)
 }
 
 // edge examines whether this edge sells.
-func (d *doctor) edge() {
+func (d *examination) edge() {
 	if err := d.runtime.Ready(); err != nil {
 		d.Add(adminapi.LevelError, "edge", "this edge does not sell, its gates answer 503: %v", err)
 	} else {
@@ -89,7 +74,7 @@ func (d *doctor) edge() {
 
 // redis examines the servers. It returns false where they do not answer, so that nothing in
 // them can be examined.
-func (d *doctor) redis() bool {
+func (d *examination) redis() bool {
 	own := d.store()
 	ctx, cancel := d.call()
 	defer cancel()
@@ -131,7 +116,7 @@ func (d *doctor) redis() bool {
 }
 
 // enrolment examines whether all edges sign with one secret.
-func (d *doctor) enrolment() {
+func (d *examination) enrolment() {
 	ctx, cancel := d.call()
 	defer cancel()
 	if n, err := d.runtime.Enrolment(ctx); err != nil {
