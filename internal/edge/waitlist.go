@@ -214,8 +214,8 @@ func (e *Edge) OnList(l *Listing) (people, offered int, ok bool) {
 	return people, offered, true
 }
 
-// ListState is who is on the waiting list of a sale, and what became of those who were, over its life and all edges.
-type ListState struct {
+// ListSummary is who is on the waiting list of a sale, and what became of those who were, over its life and all edges.
+type ListSummary struct {
 	waitlist.ListCounts
 	// People is how many are on it, and Offered how many of them have an offer.
 	People, Offered int
@@ -224,11 +224,11 @@ type ListState struct {
 }
 
 // NearlyFull reports whether operators are warned that the list will refuse people.
-func (s *ListState) NearlyFull() bool { return int64(s.People)*10 >= s.Most*8 }
+func (s *ListSummary) NearlyFull() bool { return int64(s.People)*10 >= s.Most*8 }
 
 // List is the waiting list of a sale, with the people as this edge follows it or, where it does not, as Redis has them;
 // nil: the sale has none.
-func (e *Edge) List(ctx context.Context, l *Listing) (*ListState, error) {
+func (e *Edge) List(ctx context.Context, l *Listing) (*ListSummary, error) {
 	if l.Sale.Waitlist == nil {
 		return nil, nil
 	}
@@ -237,7 +237,7 @@ func (e *Edge) List(ctx context.Context, l *Listing) (*ListState, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &ListState{ListCounts: counts, Most: l.Sale.Waitlist.Max}
+	s := &ListSummary{ListCounts: counts, Most: l.Sale.Waitlist.Max}
 	if people, offered, follows := e.OnList(l); follows {
 		s.People, s.Offered = people, offered
 		return s, nil

@@ -19,7 +19,6 @@ import (
 
 	_ "github.com/stockgate/stockgate/caddymodule" // what the demo's Caddyfile has
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/internal/loop"
 	"github.com/stockgate/stockgate/internal/shop"
 	"github.com/stockgate/stockgate/token"
 )
@@ -177,16 +176,23 @@ func (d *demo) paidLate(shop http.Handler) http.Handler {
 		waited.Do(func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), latestPaid)
 			defer cancel()
-			loop.Every(ctx, 50*time.Millisecond, nil, func() {
-				if l, ok := d.edge.Catalogue().Sale(crowdSale); ok {
-					if people, _, _ := d.edge.OnList(l); people >= most {
-						cancel()
-					}
+			for look := time.NewTicker(50 * time.Millisecond); ctx.Err() == nil && d.onList() < most; {
+				select {
+				case <-look.C:
+				case <-ctx.Done():
 				}
-			})
+			}
 		})
 		shop.ServeHTTP(w, r)
 	})
+}
+
+// onList is how many people are on the waiting list.
+func (d *demo) onList() (people int) {
+	if l, ok := d.edge.Catalogue().Sale(crowdSale); ok {
+		people, _, _ = d.edge.OnList(l)
+	}
+	return people
 }
 
 // startCaddy runs the Caddyfile in this process, without an admin endpoint, and with a storage
