@@ -23,7 +23,6 @@ type block struct {
 	name    string
 	places  []place
 	without []string // options of the places that the block does not have
-	of      string   // the block whose options these are, where it has no list of its own
 }
 
 var attemptOptions = []place{
@@ -91,53 +90,24 @@ func Options(root string) (Parts, error) {
 
 // sameAs are blocks whose options are those of another one.
 var sameAs = map[string]block{
-	"rate_redis": {of: "redis", places: []place{{dir: "caddymodule/app", function: "readRedis", structure: "Redis"}}, without: []string{"replica_acks", "fence", "at_risk"}},
-	"check":      {of: "gate", places: append(attemptOptions[:2:2], place{dir: "caddymodule/gate", receiver: "Check", function: "UnmarshalCaddyfile", structure: "Check"})},
+	"rate_redis": {places: []place{{dir: "caddymodule/app", function: "readRedis", structure: "Redis"}}, without: []string{"replica_acks", "fence", "at_risk"}},
+	"check":      {places: append(attemptOptions[:2:2], place{dir: "caddymodule/gate", receiver: "Check", function: "UnmarshalCaddyfile", structure: "Check"})},
 	"waitlist": {
-		of:      "gate",
 		places:  append(attemptOptions[:len(attemptOptions):len(attemptOptions)], place{dir: "caddymodule/gate", receiver: "WaitlistHandler", function: "UnmarshalCaddyfile", structure: "WaitlistHandler"}),
 		without: []string{"one_at_a_time", "max_in_flight", "websockets"},
 	},
 }
 
-// names lists the names of a block's options: how far they are the first ones of the other block, the further ones,
-// and those that it lacks.
+// names lists the names of a block's options.
 func (s *sources) names(b block) (string, error) {
 	options, err := s.block(b)
-	if err != nil {
-		return "", err
-	}
-	others, err := s.block(blocks[slices.IndexFunc(blocks, func(other block) bool { return other.name == b.of })])
-	if err != nil {
-		return "", err
-	}
-	var have, first, left, skipped []string
+	var names []string
 	for _, o := range options {
 		if !slices.Contains(b.without, o.name) {
-			have = append(have, "`"+o.name+"`")
+			names = append(names, "`"+o.name+"`")
 		}
 	}
-	for _, o := range others {
-		name := "`" + o.name + "`"
-		if slices.Contains(have, name) {
-			first, left, skipped = append(first, name), append(left, skipped...), nil
-		} else if slices.Contains(b.without, o.name) {
-			skipped = append(skipped, name)
-		} else {
-			break
-		}
-	}
-	if len(first) == 0 {
-		return "", fmt.Errorf("its first option is not that of %s", b.of)
-	}
-	text := first[0] + " to " + first[len(first)-1]
-	if more := slices.DeleteFunc(have, func(name string) bool { return slices.Contains(first, name) }); len(more) > 0 {
-		text += ", and " + strings.Join(more, ", ")
-	}
-	if len(left) > 0 {
-		text += "; without " + strings.Join(left, ", ")
-	}
-	return text + ".", nil
+	return strings.Join(names, ", ") + ".", err
 }
 
 // list writes options as a list of Markdown.
