@@ -79,7 +79,7 @@ var Configs = []*Config{
 		build:  func(r *Run) store { return newWatched(r, 2, 2) },
 	},
 	{
-		Name: "sentinel-waitlist", About: "three sentinels, a primary and two replicas, replica_acks 2, and people who wait for units", Class: Acknowledged, waits: true,
+		Name: "sentinel-waitlist", About: "three sentinels, a primary and two replicas, replica_acks 2, and people who wait for units", Class: Acknowledged, Short: true, waits: true,
 		faults: []string{"kill", "pause", "slow-disk", "promote", "failover", "split"},
 		build:  func(r *Run) store { return newWatched(r, 2, 2) },
 	},
