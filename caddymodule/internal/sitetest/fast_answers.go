@@ -120,7 +120,7 @@ func (s *FastSite) Both(request string) (fast, plain string) {
 }
 
 // Agree asks both servers, at most tries times where they differ. Where they differ only by the spread of their
-// waits, they agree: both answers are that of the first.
+// waits, they agree: both answers are the first one.
 func Agree(tries int, ask func() (string, string)) (fast, plain string, asked int) {
 	for asked < tries {
 		asked++

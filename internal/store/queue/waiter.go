@@ -26,7 +26,7 @@ func (q *Queue) Enter(sale, id, gate string, packed []byte) *Waiter {
 	return w
 }
 
-// Unsent is that of the queue, for the order of a turn that this waiter got. It waits on.
+// Unsent is the queue's Unsent, for the order of a turn that this waiter got. It waits on.
 func (w *Waiter) Unsent(t Turn, longest, margin time.Duration) {
 	w.line.queue.Unsent(t, w.packed, longest, margin)
 	w.Wait()

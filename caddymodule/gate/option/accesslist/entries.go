@@ -33,7 +33,7 @@ func ParseEntries(texts []string, rules sale.IdentityRules) (Entries, error) {
 	return entries, nil
 }
 
-// EntriesFor are the entries under which lists may have an identity: those of its kind, and those of any kind. What
+// EntriesFor are the entries under which lists may have an identity: of its kind, and of any kind. What
 // cannot be an entry is in no list.
 func EntriesFor(kind, value string, rules sale.IdentityRules) (entries Entries) {
 	for _, as := range []string{kind, list.Any} {

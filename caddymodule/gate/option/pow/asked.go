@@ -13,7 +13,7 @@ import (
 const maxTask = 64
 
 // Refuse counts an attempt, and refuses it if it needs a solution and has none. of is the sale that it is likely to
-// be for, and address that of its client.
+// be for, and address the address of its client.
 func (c *Challenger) Refuse(now time.Time, keys []challenge.TaskKey, h http.Header, of, address string) *sale.Refusal {
 	scope := challenge.TaskScope{Gate: c.Scope, Sale: of, Address: address}
 	bits := c.Judge(now, keys, scope, c.solution(h))
