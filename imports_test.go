@@ -304,7 +304,7 @@ var arrows = map[string][]string{
 		"caddymodule/resolve", "caddymodule/shopapi", "caddymodule/status",
 	},
 	"caddymodule/operate/demo": {
-		"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "internal/edge", "internal/loop", "internal/sale", "internal/shop",
+		"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "internal/edge", "internal/sale", "internal/shop",
 		"internal/stampede", "internal/store/reservation", "internal/store/shard", "token",
 	},
 	"caddymodule/operate/selfcheck": {
