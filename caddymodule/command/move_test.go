@@ -25,6 +25,7 @@ func TestMove(t *testing.T) {
 	store := map[string]any{"store": map[string]any{"dir": dir, "timeout": "1m"}}
 	s := sitetest.Open(t, store)
 	s.OpenSale()
+	sitetest.Do[any](s, "PUT", "/stockgate/sales/double11", sitetest.SaleFile+"waitlist: {}\n")
 	here := sitetest.NewStoreShopper(t, dir)
 	here.HoldAs(record.ModeBackend, "waits", "plain", 2, time.Hour)
 	order(t, here, 1)
