@@ -17,7 +17,7 @@ import (
 
 func bypassCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "bypass [off] [<gate>] [--for <duration>] [--reason <text>]",
+		Use:   "bypass [<off>] [<gate>] [--for <duration>] [--reason <text>]",
 		Short: "Lets the orders of a gate pass without a reservation",
 		Long: `
 Lets the orders of a gate pass to the shop without a reservation and without a token,
