@@ -162,7 +162,7 @@ func start(o options, dir, file string) (*peer.Process, error) {
 	return p, nil
 }
 
-// memory is what is resident and what lives, after a garbage collection.
+// memory is resident memory, and the live heap and stacks after a garbage collection.
 func memory(p *peer.Process) (resident int64, live float64, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()

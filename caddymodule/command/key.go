@@ -16,7 +16,7 @@ import (
 func keyCommand() *cobra.Command {
 	cmd := &cobra.Command{Use: "key <command>", Short: "Replaces a signing key that is lost"}
 	replace := &cobra.Command{
-		Use: "replace --old-key <file>|--begin-anew [--force]", Short: "Replaces a lost signing key by this edge's",
+		Use: "replace --old-key <file>|--begin-anew [--force]", Short: "Replaces a lost signing key with this edge's",
 		Long: `
 Registers this edge's signing key in the place of the one that Redis knows, where that
 is lost: 'key auto' is kept in Caddy's storage, as stockgate/token.ed25519.pem, and an

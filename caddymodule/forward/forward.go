@@ -1,5 +1,5 @@
-// Package forward sends a reserved attempt to the shop and reports the outcome to Redis. Attempts of gates in shadow it
-// only watches.
+// Package forward sends a reserved attempt to the shop and reports the outcome to Redis. It only watches attempts of
+// gates in shadow.
 // The rules that judge the shop's answer are those of package outcome.
 package forward
 
