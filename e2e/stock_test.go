@@ -151,7 +151,23 @@ func (e *edge) record(id string) redisRecord {
 	return r
 }
 
-// untilState waits until a reservation is in a state, and returns it.
+// untilHeard waits until the edge has heard of the units of a sale that are free: its next buyer is not refused from
+// memory.
+func (e *edge) untilHeard(id string) {
+	e.t.Helper()
+	var sku, state string
+	eventuallyf(e.t, func() bool {
+		for _, c := range e.stock(id).Items {
+			sku, state = c.SKU, e.itemState(id, c.SKU)
+			if c.Available > 0 && (state == "sold_out" || state == "all_held") {
+				return false
+			}
+		}
+		return true
+	}, func() string { return fmt.Sprintf("the edge hears that units of %s are free: %s", sku, state) })
+}
+
+// untilState waits until a reservation is in a state, and the edge has heard of what that changes, and returns it.
 func (e *edge) untilState(id, state string) redisRecord {
 	e.t.Helper()
 	var r redisRecord
@@ -161,6 +177,7 @@ func (e *edge) untilState(id, state string) redisRecord {
 	}, func() string {
 		return fmt.Sprintf("reservation %s is %s, it should be %s (%s)", id, r.State, state, r.Cause)
 	})
+	e.untilHeard(r.Sale)
 	return r
 }
 
@@ -207,7 +224,7 @@ func (e *edge) expect(id string, available, held, inDoubt, confirmed int64) {
 	}
 }
 
-// untilExpected is expect with patience.
+// untilExpected is expect with patience, and waits until the edge has heard of it.
 func (e *edge) untilExpected(id string, available, held, inDoubt, confirmed int64) {
 	e.t.Helper()
 	want := counts{available, held, inDoubt, confirmed}
@@ -216,6 +233,7 @@ func (e *edge) untilExpected(id string, available, held, inDoubt, confirmed int6
 		b = e.stock(id)
 		return b.only(e.t) == want && b.Balanced
 	}, func() string { return fmt.Sprintf("available, held, in doubt, confirmed become %v: %v", want, b) })
+	e.untilHeard(id)
 }
 
 func (b saleStock) only(t *testing.T) counts {

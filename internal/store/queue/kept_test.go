@@ -117,6 +117,7 @@ func TestWhatWaitsAfterARestart(t *testing.T) {
 		snapshot bool                                // Redis starts from an earlier snapshot
 		lives    bool                                // another edge has seen all, and lives
 		two      bool                                // two edges are lost
+		replica  bool                                // one follows before and after
 		how      string
 		want     record.State
 	}{
@@ -135,7 +136,7 @@ func TestWhatWaitsAfterARestart(t *testing.T) {
 			})
 		}},
 		"not while it is rewritten":         {config: append([]string{"no-appendfsync-on-rewrite yes"}, always...), want: record.InDoubt},
-		"a replica could take over":         {config: always, before: func(t *testing.T, s *redistest.Server) { stocktest.Replica(t, s) }, want: record.InDoubt},
+		"a replica could take over":         {config: always, replica: true, want: record.InDoubt},
 		"a ledger that has no more":         {config: always, how: "disk", want: record.Waiting, ledger: &sqlLedger{}},
 		"a ledger of an earlier life":       {config: always, how: "disk", want: record.Waiting, ledger: &sqlLedger{epoch: -1, seq: 9}},
 		"a ledger that does not answer":     {config: always, how: "disk", want: record.InDoubt, ledger: &sqlLedger{err: errors.New("it is away")}},
@@ -149,6 +150,9 @@ func TestWhatWaitsAfterARestart(t *testing.T) {
 			stocktest.Load(t, stocktest.OpenStore(t, stocktest.Options(server)), stocktest.OpenSale("s", 100))
 			if test.before != nil {
 				test.before(t, server)
+			}
+			if test.replica {
+				stocktest.Replica(t, server)
 			}
 			a, toA := process(t, server, nil)
 			next, toNext := process(t, server, nil)
@@ -197,6 +201,9 @@ func TestWhatWaitsAfterARestart(t *testing.T) {
 				}
 			}
 			server.Restart()
+			if test.replica {
+				stocktest.Followed(t, server)
+			}
 			last := next
 			if !test.lives {
 				last, _ = process(t, server, nil)

@@ -43,33 +43,33 @@ func At(addr string, timeout time.Duration) shard.Options {
 	return shard.Options{Addresses: []string{addr}, Timeout: timeout, Lease: 9 * time.Minute, FenceWait: 10 * time.Minute}
 }
 
-// giveUp has a fence have begun so much earlier, in ms.
+// giveUp has the fence of this server have begun so much earlier, in ms, once an edge has said in it what it knows.
 const giveUp = `
 local fence = redis.call('HGET', KEYS[1], 'fence')
-if not fence then return 0 end
-local function earlier(id, begun) return id .. ' ' .. string.format('%.0f', begun - ARGV[1]) end
+local id = fence and string.match(fence, '^%x+')
+if not id or not string.find(redis.call('INFO', 'replication'), 'master_replid:' .. id, 1, true) then return 0 end
+local said = redis.call('HGET', KEYS[2], ARGV[1])
+if not said or string.sub(said, 1, 5) == 'beat ' then return 0 end
+local function earlier(id, begun) return id .. ' ' .. string.format('%.0f', begun - ARGV[2]) end
 redis.call('HSET', KEYS[1], 'fence', (string.gsub(fence, '^(%x+) (%d+)', earlier)))
 return 1`
 
 // GiveUp ends the wait of a fence for edges that do not come, once an edge has said what it knows. The
 // fence still waits for what edges that came have to tell. The leases of those that did not come have
-// ended by then: a fence waits for longer than a lease runs.
+// ended by then: a fence waits for longer than a lease runs. A fence of a server that gets its first replica
+// meanwhile begins anew.
 func GiveUp(t testing.TB, e *edge.Edge, gone ...*edge.Edge) {
 	t.Helper()
 	c := e.Store.Shard()
 	for _, other := range gone {
 		other.Store.Shard().Clock("s").EndLease()
 	}
-	reports := c.FenceKeys("s")[shard.EdgesKey+1]
-	Eventually(t, "an edge that has said what it knows", func() bool {
-		said, err := c.Redis.HGet(Soon(t), reports, e.Leases().ID()).Result()
-		return err == nil && !strings.HasPrefix(said, "beat ")
-	})
+	keys := []string{c.ShardKeys("s")[shard.MetaKey], c.FenceKeys("s")[shard.EdgesKey+1]}
 	earlier := c.Options.FenceWait * 3 / 2 // more than it waits for edges, and less than it waits for what they tell
-	n, err := c.Redis.Eval(Soon(t), giveUp, []string{c.ShardKeys("s")[shard.MetaKey]}, earlier.Milliseconds()).Int()
-	if err != nil || n != 1 {
-		t.Fatalf("no fence that waits: %d, %v", n, err)
-	}
+	Eventually(t, "a fence in which an edge has said what it knows", func() bool {
+		n, err := c.Redis.Eval(Soon(t), giveUp, keys, e.Leases().ID(), earlier.Milliseconds()).Int()
+		return err == nil && n == 1
+	})
 }
 
 func OpenStore(t testing.TB, o shard.Options) *reservation.Store {
@@ -328,12 +328,18 @@ func Replica(t testing.TB, s *redistest.Server) *redistest.Server {
 	t.Helper()
 	host, port, _ := net.SplitHostPort(s.Addr())
 	r := redistest.Start(t, redistest.Config("replicaof "+host+" "+port))
+	Followed(t, s)
+	return r
+}
+
+// Followed waits until a replica follows a server, which has the id then that it keeps.
+func Followed(t testing.TB, s *redistest.Server) {
+	t.Helper()
 	c := s.Client()
 	Eventually(t, "a replica that follows", func() bool {
 		info, err := c.Info(Soon(t), "replication").Result()
 		return err == nil && strings.Contains(info, "state=online")
 	})
-	return r
 }
 
 // Replicated waits until every replica that is connected has what was written so far.
