@@ -20,7 +20,7 @@ const mostImports = 15
 
 // wide are packages that import more, with their present numbers, which may only fall.
 var wide = map[string]int{
-	"caddymodule/app":              19,
+	"caddymodule/app":              18,
 	"caddymodule/gate":             33,
 	"caddymodule/operate/operator": 18,
 }

@@ -22,7 +22,7 @@ func (a *App) Verifier() *token.Verifier { return a.signing.Load().verifier }
 func (a *App) NamedLists() *accesslist.Lists { return &a.lists }
 
 // Ledger returns the open ledger; nil: there is none.
-func (a *App) Ledger() ledger.Ledger { return a.journals.ledger() }
+func (a *App) Ledger() ledger.Ledger { return a.journals.Ledger() }
 
 // History reads movements from the journals of an edge runtime, and older ones from the ledger.
 func (a *App) History(d *edgeruntime.Runtime) ledger.History {
@@ -30,7 +30,11 @@ func (a *App) History(d *edgeruntime.Runtime) ledger.History {
 }
 
 // KeepsLedger reports whether the configuration has a ledger.
-func (a *App) KeepsLedger() bool { return a.journals.module != nil }
+func (a *App) KeepsLedger() bool { return a.journals.KeepsLedger() }
+
+// Mirrors reports whether one of these sales may be mirrored. None, or one with a placeholder, is
+// any sale.
+func (a *App) Mirrors(sales ...string) bool { return a.journals.Mirrors(sales...) }
 
 // RedisOptions returns the options of the Redis with the stock.
 func (a *App) RedisOptions() *shard.Options { return &a.options }

@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/app/journals"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
@@ -56,15 +57,15 @@ type App struct {
 	// LedgerRaw is a database with a copy of every movement. Default: none.
 	LedgerRaw json.RawMessage `json:"ledger,omitempty" caddy:"namespace=stockgate.ledgers inline_key=driver"`
 	// Journal is how long movements stay in Redis.
-	Journal Journal `json:"journal,omitzero"`
+	Journal journals.Journal `json:"journal,omitzero"`
 	// Outbox posts every movement to a receiver. Default: none.
-	Outbox *Outbox `json:"outbox,omitempty"`
+	Outbox *journals.Outbox `json:"outbox,omitempty"`
 	// MirrorRaw keeps keys of the shop's own Redis current. Default: none.
 	MirrorRaw json.RawMessage `json:"mirror,omitempty"`
 	// NotifyRaw tells operators what happens in a sale. Default: none.
 	NotifyRaw json.RawMessage `json:"notify,omitempty"`
 
-	journals      journalService
+	journals      journals.Service
 	lists         accesslist.Lists
 	unlistedItems unlistedItems
 	settles       bool // by stockgate_api or stockgate_resolve
@@ -121,7 +122,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 		}
 		a.rates = &rates
 	}
-	if err := a.journals.provision(a, ctx); err != nil {
+	if err := a.provisionJournals(ctx); err != nil {
 		return err
 	}
 	if err := a.Messages.Check(); err != nil {
@@ -135,6 +136,18 @@ func (a *App) Provision(ctx caddy.Context) error {
 		return err
 	}
 	return a.lists.Open(a.Lists, rules)
+}
+
+// provisionJournals loads the module of the ledger, and checks what is done with the journals.
+func (a *App) provisionJournals(ctx caddy.Context) error {
+	c := journals.Settings{Journal: a.Journal, Outbox: a.Outbox, Mirror: a.MirrorRaw}
+	if len(a.LedgerRaw) > 0 {
+		var err error
+		if c.Ledger, err = ctx.LoadModule(a, "LedgerRaw"); err != nil {
+			return fmt.Errorf("ledger: %w", err)
+		}
+	}
+	return a.journals.Provision(ctx, &c)
 }
 
 var errStockTwice = errors.New("`store` and `redis` both say where the stock is: write `store` if this machine alone sells, and `redis` if several edges do")
@@ -185,7 +198,7 @@ func (a *App) Start() error {
 		return err
 	}
 	a.runtime.Store(d) // the edge now knows which sales must exist
-	if err := a.journals.start(key, d); err != nil {
+	if err := a.journals.Start(key, d); err != nil {
 		return err
 	}
 	a.bypassKeeper = a.bypasses.start(a.log, d)
@@ -216,7 +229,7 @@ func (a *App) Cleanup() error {
 	}
 	key := a.poolKey
 	a.poolKey = ""
-	return errors.Join(err, a.journals.close(), edgeruntime.Close(key))
+	return errors.Join(err, a.journals.Close(), edgeruntime.Close(key))
 }
 
 // Token says how reservation tokens are signed.

@@ -3,6 +3,7 @@ package app
 import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/stockgate/stockgate/caddymodule/app/journals"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
@@ -95,10 +96,10 @@ func (a *App) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		"rate_redis": {Usage: "rate_redis <address...>", Read: readRedis(&a.RateRedis, "rate_redis")},
 		"key_prefix": {Usage: "key_prefix <prefix>", Read: directive.Text(&a.KeyPrefix)},
 		"token":      {Usage: "token { … }", Read: a.Token.readCaddyfile},
-		"ledger":     {Usage: "ledger sqlite <file> | postgres <dsn> | mysql <dsn> | off", Read: a.readLedger},
-		"journal":    {Usage: "journal { … }", Read: a.Journal.readCaddyfile},
-		"outbox":     {Usage: "outbox <url> { … }", Read: a.readOutbox},
-		"mirror":     {Usage: "mirror <url> { … }", Read: a.readMirror},
+		"ledger":     {Usage: "ledger sqlite <file> | postgres <dsn> | mysql <dsn> | off", Read: journals.ReadLedger(&a.LedgerRaw)},
+		"journal":    {Usage: "journal { … }", Read: a.Journal.ReadCaddyfile},
+		"outbox":     {Usage: "outbox <url> { … }", Read: journals.ReadOutbox(&a.Outbox)},
+		"mirror":     {Usage: "mirror <url> { … }", Read: journals.ReadMirror(&a.MirrorRaw)},
 		"messages":   {Usage: directive.MessagesUsage, Read: directive.ReadMessages(&a.Messages)},
 		"notify":     {Usage: "notify <url> { … }", Read: a.readNotify},
 		"identities": {Usage: "identities { … }", Read: a.readIdentities},

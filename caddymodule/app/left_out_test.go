@@ -7,19 +7,19 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/stockgate/stockgate/caddymodule/app/journals"
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
 // A program without a module, such as this one, says how it is built with it.
 func TestWithoutTheModules(t *testing.T) {
 	_, moveIn := OpenMoveIn(sale.MoveFrom{})
-	_, mirror := loadMirror(caddy.Context{}, []byte("{}"))
 	for name, c := range map[string]struct {
 		err  error
 		says []string
 	}{
 		"moving in":           {moveIn, []string{"built without moving in", "caddymodule/movein", "`stock`"}},
-		"mirror":              {mirror, []string{"built without it", "caddymodule/mirror", "leave mirror out"}},
+		"mirror in JSON":      {new(journals.Service).Provision(caddy.Context{}, &journals.Settings{Mirror: []byte("{}")}), []string{"built without it", "caddymodule/mirror", "leave mirror out"}},
 		"notify":              {new(App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("stockgate {\n\tnotify https://a.example\n}")), []string{"built without it", "caddymodule/notify", "leave notify out", "Testfile:2"}},
 		"notify in JSON":      {(&App{NotifyRaw: []byte("{}")}).provisionNotify(caddy.Context{}), []string{"built without it", "caddymodule/notify"}},
 		"mirror in Caddyfile": {new(App).UnmarshalCaddyfile(caddyfile.NewTestDispenser("stockgate {\n\tmirror redis://a.example {\n\t}\n}")), []string{"built without it", "caddymodule/mirror", "Testfile:2"}},
@@ -30,7 +30,8 @@ func TestWithoutTheModules(t *testing.T) {
 			}
 		}
 	}
-	if m, err := loadMirror(caddy.Context{}, nil); m != nil || err != nil {
-		t.Errorf("no mirror: %v, %v", m, err)
+	var none journals.Service
+	if err := none.Provision(caddy.Context{}, &journals.Settings{}); err != nil || none.Mirrors("s") {
+		t.Errorf("no mirror: %v", err)
 	}
 }

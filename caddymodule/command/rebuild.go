@@ -14,7 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/spf13/cobra"
 
-	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/app/journals"
 	"github.com/stockgate/stockgate/caddymodule/internal/terminal"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/ledger/recovery"
@@ -109,11 +109,11 @@ update and delete only.`,
 }
 
 func printSchema(c *call) error {
-	info, err := caddy.GetModule(app.LedgersNamespace + "." + c.args[0])
+	info, err := caddy.GetModule(journals.LedgersNamespace + "." + c.args[0])
 	if err != nil {
-		return usageError{fmt.Errorf("there is no ledger %q in this Caddy: it has %s", c.args[0], strings.Join(app.LedgerNames(), ", "))}
+		return usageError{fmt.Errorf("there is no ledger %q in this Caddy: it has %s", c.args[0], strings.Join(journals.LedgerNames(), ", "))}
 	}
-	module, ok := info.New().(app.LedgerModule)
+	module, ok := info.New().(journals.LedgerModule)
 	if !ok {
 		return fmt.Errorf("%s is no ledger", info.ID)
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/app/journals"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
@@ -131,6 +131,6 @@ func (m *Mirror) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 var (
 	_ caddy.Provisioner     = (*Mirror)(nil)
 	_ caddyfile.Unmarshaler = (*Mirror)(nil)
-	_ app.MirrorModule      = (*Mirror)(nil)
+	_ journals.MirrorModule = (*Mirror)(nil)
 	_ mirror.Metrics        = meter.JournalService{}
 )

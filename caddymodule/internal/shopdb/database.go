@@ -12,7 +12,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/app/journals"
 )
 
 // Query is a question to a shop's database.
@@ -54,8 +54,8 @@ func (q *Query) Run(ctx context.Context, columns func([]string) error, row func(
 // open opens the database of an address. within bounds a query on the database's side too.
 func open(name, address string, within time.Duration) (*sql.DB, error) {
 	kinds := make(map[string]bool)
-	for _, info := range caddy.GetModules(app.LedgersNamespace) {
-		kind, ok := info.New().(app.StockDatabase)
+	for _, info := range caddy.GetModules(journals.LedgersNamespace) {
+		kind, ok := info.New().(journals.StockDatabase)
 		if !ok {
 			continue
 		}
@@ -78,8 +78,8 @@ func open(name, address string, within time.Duration) (*sql.DB, error) {
 func run(ctx context.Context, db *sql.DB, query string, columns func([]string) error, row func([]any) error) error {
 	tx, err := db.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
 	switch {
-	case errors.Is(err, app.ErrReplica):
-		return app.ErrReplica
+	case errors.Is(err, journals.ErrReplica):
+		return journals.ErrReplica
 	case err != nil:
 		return fmt.Errorf("the shop's database does not answer: %w", err)
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/app/journals"
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/ledger/mysql"
 )
@@ -65,8 +65,8 @@ func (m *MySQL) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 // Interface guards
 var (
-	_ caddy.Provisioner     = (*MySQL)(nil)
-	_ caddyfile.Unmarshaler = (*MySQL)(nil)
-	_ app.LedgerModule      = (*MySQL)(nil)
-	_ app.StockDatabase     = (*MySQL)(nil)
+	_ caddy.Provisioner      = (*MySQL)(nil)
+	_ caddyfile.Unmarshaler  = (*MySQL)(nil)
+	_ journals.LedgerModule  = (*MySQL)(nil)
+	_ journals.StockDatabase = (*MySQL)(nil)
 )

@@ -10,7 +10,7 @@ import (
 
 	driversql "github.com/go-sql-driver/mysql"
 
-	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/app/journals"
 	"github.com/stockgate/stockgate/internal/ledger/mysql"
 )
 
@@ -63,7 +63,7 @@ func writes(ctx context.Context, c driver.Conn) error {
 		return err
 	}
 	if readOnly, err := driver.Bool.ConvertValue(value[0]); err != nil || readOnly != false {
-		return app.ErrReplica
+		return journals.ErrReplica
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/app/journals"
 	"github.com/stockgate/stockgate/caddymodule/ledgers/mysql"
 	"github.com/stockgate/stockgate/internal/test/mariadbtest"
 )
@@ -33,7 +33,7 @@ func TestStockOfAPrimary(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer replica.Close()
-	if err := replica.PingContext(t.Context()); !errors.Is(err, app.ErrReplica) {
+	if err := replica.PingContext(t.Context()); !errors.Is(err, journals.ErrReplica) {
 		t.Errorf("a server that only reads: %v", err)
 	}
 }

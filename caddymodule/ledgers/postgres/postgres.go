@@ -8,7 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/app/journals"
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/ledger/postgres"
 )
@@ -65,8 +65,8 @@ func (p *Postgres) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 // Interface guards
 var (
-	_ caddy.Provisioner     = (*Postgres)(nil)
-	_ caddyfile.Unmarshaler = (*Postgres)(nil)
-	_ app.LedgerModule      = (*Postgres)(nil)
-	_ app.StockDatabase     = (*Postgres)(nil)
+	_ caddy.Provisioner      = (*Postgres)(nil)
+	_ caddyfile.Unmarshaler  = (*Postgres)(nil)
+	_ journals.LedgerModule  = (*Postgres)(nil)
+	_ journals.StockDatabase = (*Postgres)(nil)
 )

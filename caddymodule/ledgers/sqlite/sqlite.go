@@ -9,7 +9,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
-	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/app/journals"
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/ledger/sqlite"
 )
@@ -63,8 +63,8 @@ func (s *SQLite) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 
 // Interface guards
 var (
-	_ caddy.Provisioner     = (*SQLite)(nil)
-	_ caddyfile.Unmarshaler = (*SQLite)(nil)
-	_ app.LedgerModule      = (*SQLite)(nil)
-	_ app.StockDatabase     = (*SQLite)(nil)
+	_ caddy.Provisioner      = (*SQLite)(nil)
+	_ caddyfile.Unmarshaler  = (*SQLite)(nil)
+	_ journals.LedgerModule  = (*SQLite)(nil)
+	_ journals.StockDatabase = (*SQLite)(nil)
 )

@@ -1,4 +1,4 @@
-package app
+package journals
 
 import (
 	"context"
@@ -45,20 +45,16 @@ func loadMirror(ctx caddy.Context, config json.RawMessage) (MirrorModule, error)
 	return loaded.(MirrorModule), nil
 }
 
-// Mirrors reports whether one of these sales may be mirrored. None, or one with a placeholder, is
-// any sale.
-func (a *App) Mirrors(sales ...string) bool {
-	return a.journals.mirror != nil && a.journals.mirror.Mirrors(sales...)
-}
-
-// readMirror leaves the option to the module.
-func (a *App) readMirror(d *caddyfile.Dispenser, _ string) error {
-	if _, err := caddy.GetModule(mirrorModule); err != nil {
-		return d.WrapErr(errNoMirror)
+// ReadMirror leaves the option to the module.
+func ReadMirror(into *json.RawMessage) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, _ string) error {
+		if _, err := caddy.GetModule(mirrorModule); err != nil {
+			return d.WrapErr(errNoMirror)
+		}
+		module, err := caddyfile.UnmarshalModule(d, mirrorModule)
+		if err == nil {
+			*into = caddyconfig.JSON(module, nil)
+		}
+		return err
 	}
-	module, err := caddyfile.UnmarshalModule(d, mirrorModule)
-	if err == nil {
-		a.MirrorRaw = caddyconfig.JSON(module, nil)
-	}
-	return err
 }

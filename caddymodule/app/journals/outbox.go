@@ -1,4 +1,4 @@
-package app
+package journals
 
 import (
 	"errors"
@@ -10,7 +10,9 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
+	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/internal/ledger/outbox"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/journal"
@@ -101,4 +103,35 @@ func isOpen(text string) bool {
 	}
 	ip := net.ParseIP(u.Hostname())
 	return u.Hostname() != "localhost" && (ip == nil || !ip.IsLoopback())
+}
+
+// ReadOutbox reads the outbox's receiver.
+func ReadOutbox(into **Outbox) func(*caddyfile.Dispenser, string) error {
+	return func(d *caddyfile.Dispenser, usage string) error {
+		args, err := directive.Arguments(d, usage, 1, 1)
+		if err != nil {
+			return err
+		}
+		at := *d
+		o := &Outbox{URL: args[0]}
+		err = directive.ReadBlock(d, map[string]directive.Option{
+			"secret": {Usage: "secret <secret>", List: true, Read: func(d *caddyfile.Dispenser, usage string) error {
+				args, err := directive.Arguments(d, usage, 1, 1)
+				o.Secrets = append(o.Secrets, args...)
+				return err
+			}},
+			"batch":   {Usage: "batch <number>", Read: directive.Count(&o.Batch)},
+			"timeout": {Usage: "timeout <duration>", Read: directive.Duration(&o.Timeout)},
+			"sales":   {Usage: "sales <sale...>", Read: directive.Texts(&o.Sales)},
+			"kinds":   {Usage: "kinds <kind...>", Read: directive.Texts(&o.Kinds)},
+		})
+		if err != nil {
+			return err
+		}
+		if len(o.Secrets) == 0 {
+			return at.Errf("outbox has no secret: write `secret {env.OUTBOX_SECRET}` in its block")
+		}
+		*into = o
+		return nil
+	}
 }
