@@ -51,6 +51,14 @@ func (r result) String() string {
 // buy sends one order.
 func (e *edge) buy(o order) result { return e.buyContext(context.Background(), o) }
 
+// buyOnceHeard is buy once the edge hears Redis again: an edge that has had no answer for 5 s sells nothing until it
+// has one.
+func (e *edge) buyOnceHeard(o order) (r result) {
+	e.t.Helper()
+	eventually(e.t, "the edge hears redis", func() bool { r = e.buy(o); return r.status != http.StatusServiceUnavailable })
+	return r
+}
+
 func (e *edge) buyContext(ctx context.Context, o order) result {
 	path := o.path
 	if path == "" {

@@ -112,7 +112,7 @@ func TestBuyerLeavesWhileReserving(t *testing.T) {
 	proxy.ReleaseRequests()
 	eventually(t, "the attempt has ended", func() bool { return e.goroutines("gate.(*Gate).sell") == 0 })
 	e.untilExpected("flash", 1, 0, 0, 0)
-	if r := e.buy(one("b", "7", 1, "")); r.status != http.StatusCreated {
+	if r := e.buyOnceHeard(one("b", "7", 1, "")); r.status != http.StatusCreated {
 		t.Errorf("the unit was not sold to the next: %v", r)
 	}
 	if s.orders() != 1 {

@@ -119,7 +119,7 @@ func TestStalledRedisLeavesNoHold(t *testing.T) {
 	e := startEdge(t, site{redis: redisIn(proxy.Addr(), "5s"), shop: serve(t, s)})
 	e.sell("flash", `  - {sku: "7", stock: 5}`)
 	for round := range 3 {
-		if r := e.buy(one(fmt.Sprintf("before-%d", round), "7", 1, "")); r.status != http.StatusOK {
+		if r := e.buyOnceHeard(one(fmt.Sprintf("before-%d", round), "7", 1, "")); r.status != http.StatusOK {
 			t.Fatalf("before: %v", r)
 		}
 		s.forget()
