@@ -24,7 +24,7 @@ func TestAnswerRules(t *testing.T) {
 	fits := `{"note":"` + strings.Repeat("x", 60<<10) + `","code":0}`
 	const byCode = "@sold {\n status 200\n json code 0 200\n}\n@refused {\n json code 500 30001\n}\nconfirm @sold\nrelease @refused 4xx"
 	plain := http.Header{"Content-Type": {"application/json"}}
-	for _, test := range []struct {
+	tests := []struct {
 		name   string
 		gate   string
 		status int
@@ -65,24 +65,30 @@ func TestAnswerRules(t *testing.T) {
 		{"and counts if that one does not match", "@refused {\n json code 500\n}\nrelease @refused\nconfirm 2xx", 200, plain, `{"code":0}`, "confirmed"},
 		{"a confirm rule replaces the default", "confirm 201", 200, plain, ``, "in_doubt"},
 		{"a release rule replaces the default", "release 422", 400, plain, ``, "in_doubt"},
-	} {
+	}
+	shops, sites := make([]recorder, len(tests)), make([]site, len(tests))
+	for i, test := range tests {
+		shops[i].answer = func(w http.ResponseWriter, r *http.Request) {
+			for name, values := range test.header {
+				w.Header()[name] = values
+			}
+			w.WriteHeader(test.status)
+			io.WriteString(w, test.body)
+		}
+		sites[i] = site{shop: serve(t, &shops[i]), gate: test.gate}
+	}
+	counters := startCounters(t, sites)
+	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
-				for name, values := range test.header {
-					w.Header()[name] = values
-				}
-				w.WriteHeader(test.status)
-				io.WriteString(w, test.body)
-			}}
-			e := startEdge(t, site{shop: serve(t, s), gate: test.gate})
-			e.sell("flash", oneUnit)
+			e := counters[i].of(t)
+			e.sell(e.sale, oneUnit)
 			r := e.buy(order{buyer: "a", body: `{"sku":"7"}`, header: http.Header{"Accept-Encoding": {"gzip, br"}}})
 			e.mustState(r.reservation, test.state, "")
 			if r.status != test.status || r.body != test.body {
 				t.Errorf("the buyer sees %d and %d bytes, the shop said %d and %d", r.status, len(r.body), test.status, len(test.body))
 			}
-			got := s.requests()[0].header.Get("Accept-Encoding")
+			got := shops[i].requests()[0].header.Get("Accept-Encoding")
 			if reads := strings.Contains(test.gate, "json"); reads != (got == "identity") {
 				t.Errorf("Accept-Encoding is %q", got)
 			}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/fileserver"
+
 	"github.com/stockgate/stockgate/internal/test/chromium"
 )
 

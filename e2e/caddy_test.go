@@ -12,7 +12,6 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-	_ "github.com/caddyserver/caddy/v2/modules/standard"
 
 	_ "github.com/stockgate/stockgate"
 )
@@ -23,8 +22,8 @@ const beCaddy = "STOCKGATE_TEST_BE_CADDY"
 // binary is the test binary.
 var binary, _ = os.Executable()
 
-// caddyCommand is cmd/caddy with two more directives, and with the race detector where the tests have
-// it: e2e_panic panics, e2e_part fails in the middle of an answer.
+// caddyCommand is cmd/caddy with the modules of modules_test.go and two more directives, and with the race detector where
+// the tests have it: e2e_panic panics, e2e_part fails in the middle of an answer.
 func caddyCommand(args ...string) *exec.Cmd {
 	cmd := exec.Command(binary, args...)
 	cmd.Env = append(os.Environ(), beCaddy+"=1")

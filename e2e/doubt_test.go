@@ -17,8 +17,9 @@ import (
 	"github.com/stockgate/stockgate/lua"
 )
 
-// reserving is a call that reserves, for a proxy: the script does nothing else.
-var reserving = "EVALSHA " + lua.Redis().Of(lua.Reserve).SHA
+// reserving is a call that reserves, for a proxy: the script does nothing else. It is a function because each edge
+// is this binary, and would put all scripts together at its start.
+func reserving() string { return "EVALSHA " + lua.Redis().Of(lua.Reserve).SHA }
 
 // probing is the gate's option that asks the shop, soon and often.
 func probing(shop string) string {
@@ -129,13 +130,13 @@ func TestKilledEdgeAtEveryStep(t *testing.T) {
 	}{
 		{name: "the request has not come whole", half: true, unit: free},
 		{name: "the reserve is lost", held: true, unit: free,
-			hold:       func(p *redistest.Proxy) { p.HoldRequests(reserving) },
+			hold:       func(p *redistest.Proxy) { p.HoldRequests(reserving()) },
 			afterwards: (*redistest.Proxy).DropAll},
 		{name: "the reserve runs when the edge is dead", held: true, unit: doubtful,
-			hold:       func(p *redistest.Proxy) { p.HoldRequests(reserving) },
+			hold:       func(p *redistest.Proxy) { p.HoldRequests(reserving()) },
 			afterwards: (*redistest.Proxy).ReleaseRequests},
 		{name: "reserved, not forwarded", held: true, unit: doubtful,
-			hold: func(p *redistest.Proxy) { p.HoldReplies(reserving) }},
+			hold: func(p *redistest.Proxy) { p.HoldReplies(reserving()) }},
 		{name: "the shop has the request, and takes it", before: true, unit: doubtful, ordered: true},
 		{name: "the shop has the request, and refuses it", before: true, misbehave: "status=400", unit: doubtful},
 		{name: "the shop has the request, and loses it", before: true, misbehave: "drop-before", unit: doubtful},
@@ -236,7 +237,7 @@ func TestKilledEdgeInOutcomeBackend(t *testing.T) {
 		before, after bool
 		hold          func(*redistest.Proxy)
 	}{
-		{name: "reserved, not forwarded", hold: func(p *redistest.Proxy) { p.HoldReplies(reserving) }},
+		{name: "reserved, not forwarded", hold: func(p *redistest.Proxy) { p.HoldReplies(reserving()) }},
 		{name: "the shop has the request", before: true},
 		{name: "the shop has taken it, and not answered", after: true},
 		{name: "answered, and redis has not heard", hold: func(p *redistest.Proxy) { p.HoldRequests("EVALSHA free") }},

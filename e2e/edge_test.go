@@ -308,15 +308,31 @@ func (e *edge) mustKnow(function string) {
 func functionKnown(function string) bool {
 	known, asked := knownFunctions.Load(function)
 	if !asked {
-		text, err := os.ReadFile(binary)
-		name := strings.TrimSuffix(function, "(") + "\x00" // as the runtime lists it, with or without the path of its package
-		known = err == nil && (bytes.Contains(text, []byte("/"+name)) || bytes.Contains(text, []byte("\x00"+name)))
+		known = listed(binaryText(), strings.TrimSuffix(function, "("))
 		knownFunctions.Store(function, known)
 	}
 	return known.(bool)
 }
 
+// listed reports whether the runtime lists a function in a binary's text, with or without the path of its package.
+func listed(text []byte, function string) bool {
+	for name := []byte(function + "\x00"); ; {
+		before, after, found := bytes.Cut(text, name)
+		if !found || bytes.HasSuffix(before, []byte("/")) || bytes.HasSuffix(before, []byte("\x00")) {
+			return found
+		}
+		text = after
+	}
+}
+
 var knownFunctions sync.Map
+
+// binaryText is Caddy's binary, nothing if it cannot be read. The race detector looks at each byte that is read, and
+// not at memory that is mapped.
+var binaryText = sync.OnceValue(func() []byte {
+	text, _ := mapFile(binary)
+	return text
+})
 
 // logBuffer keeps what a process writes.
 type logBuffer struct {

@@ -166,7 +166,7 @@ func TestTruncatedAnswer(t *testing.T) {
 // What handlers make of the shop's answer does not change the outcome.
 func TestVisibleStatusDoesNotDecide(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	tests := []struct {
 		name    string
 		shop    int
 		outer   string
@@ -186,22 +186,28 @@ func TestVisibleStatusDoesNotDecide(t *testing.T) {
 		{"respond 500", 0, "", "respond \"no\" 500", 500, "in_doubt"},
 		{"error 404", 0, "", "error \"no\" 404", 404, "in_doubt"},
 		{"nothing behind", 0, "", "header X-Nothing here", 502, "in_doubt"},
-	} {
+	}
+	var sites []site
+	for _, test := range tests {
+		s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(test.shop) }}
+		backend := test.backend
+		if strings.Contains(backend, "%s") {
+			backend = fmt.Sprintf(backend, serve(t, s))
+		}
+		sites = append(sites, site{outer: test.outer, backend: backend})
+	}
+	counters := startCounters(t, sites)
+	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(test.shop) }}
-			backend := test.backend
-			if strings.Contains(backend, "%s") {
-				backend = fmt.Sprintf(backend, serve(t, s))
-			}
-			e := startEdge(t, site{outer: test.outer, backend: backend})
-			e.sell("flash", oneUnit)
+			e := counters[i].of(t)
+			e.sell(e.sale, oneUnit)
 			r := e.buy(one("a", "7", 1, ""))
 			if r.status != test.sees {
 				t.Errorf("the buyer sees %v", r)
 			}
 			want := map[string]counts{"confirmed": {0, 0, 0, 1}, "released": {1, 0, 0, 0}, "in_doubt": {0, 0, 1, 0}}[test.state]
-			e.expect("flash", want[0], want[1], want[2], want[3])
+			e.expect(e.sale, want[0], want[1], want[2], want[3])
 		})
 	}
 }
@@ -264,7 +270,7 @@ func TestSeveralAnswersToOneAttempt(t *testing.T) {
 // Error routes may proxy to the shop. They must not carry the order past the gate.
 func TestErrorRoutesCarryNoOrder(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	tests := []struct {
 		name, gate, outer, matcher string
 		body                       string // empty: the order is in the query
 		drop                       bool   // the shop gives no answer to the order itself
@@ -279,23 +285,28 @@ func TestErrorRoutesCarryNoOrder(t *testing.T) {
 		{name: "body over the site's limit, behind tracing", outer: "request_body {\n max_size 5\n}\ntracing", body: `{"sku":"7"}`, buyer: "a"},
 		{name: "no answer, behind tracing", outer: "tracing", drop: true, buyer: "a"},
 		{name: "refused as error, behind tracing", outer: "tracing", gate: "refuse error", buyer: ""},
-	} {
+	}
+	shops, sites := make([]recorder, len(tests)), make([]site, len(tests))
+	for i, test := range tests {
+		shops[i].answer = func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Stockgate-Token") != "" && test.drop {
+				panic(http.ErrAbortHandler)
+			}
+		}
+		addr := serve(t, &shops[i])
+		source := "buyer {header.X-User-Id}\nline {json.sku}"
+		if test.body == "" {
+			source = inQuery
+		}
+		sites[i] = site{source: source, gate: test.gate, outer: test.outer, matcher: "{\n method POST\n path /api/order\n}",
+			backend: "reverse_proxy " + addr + "\nhandle_errors {\n reverse_proxy " + addr + "\n}"}
+	}
+	counters := startCounters(t, sites)
+	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := new(recorder)
-			s.answer = func(w http.ResponseWriter, r *http.Request) {
-				if r.Header.Get("Stockgate-Token") != "" && test.drop {
-					panic(http.ErrAbortHandler)
-				}
-			}
-			addr := serve(t, s)
-			source := "buyer {header.X-User-Id}\nline {json.sku}"
-			if test.body == "" {
-				source = inQuery
-			}
-			e := startEdge(t, site{source: source, gate: test.gate, outer: test.outer, matcher: "{\n method POST\n path /api/order\n}",
-				backend: "reverse_proxy " + addr + "\nhandle_errors {\n reverse_proxy " + addr + "\n}"})
-			e.sell("flash", oneUnit)
+			s, e := &shops[i], counters[i].of(t)
+			e.sell(e.sale, oneUnit)
 			s.forget()
 			o := order{buyer: test.buyer, body: test.body, chunked: test.outer != "", path: "/api/order?note=1", header: http.Header{
 				"X-Http-Method-Override": {"POST"}, "Stockgate-Token": {"forged"}, "Idempotency-Key": {"k"},

@@ -169,42 +169,49 @@ func TestForgedHeaders(t *testing.T) {
 func TestBodyIsUntouched(t *testing.T) {
 	t.Parallel()
 	body := "{ \"note\" : \"\u00e9\\u00e9 \\\"\",\r\n\t\"quantity\":\"2\" , \"sku\":7,\"extra\":{\"a\":[1,2.50,1e5,null]}}\n"
+	var framings []string
+	var sites []site
+	shops := make([]recorder, 6)
 	for _, framing := range []string{"length", "chunked", "HTTP/1.0"} {
 		for _, source := range []string{sources, inQuery + "\nregion x"} {
-			t.Run(framing, func(t *testing.T) {
-				t.Parallel()
-				s := new(recorder)
-				e := startEdge(t, site{shop: serve(t, s), source: source})
-				e.sell("flash", `  - {sku: "7", stock: 10}`)
-				path, sent := "/api/order?x=%20a+b&y", body
-				if source != sources {
-					path += "&sku=7"
-					sent = strings.ReplaceAll(body, "\"sku\":7,", "")
-				}
-				head := "POST " + path + " HTTP/1.1\nHost: HOST\nX-User-Id: a\nContent-Type: application/json; charset=UTF-8\n"
-				head = strings.ReplaceAll(head, "\n", "\r\n")
-				var request string
-				switch framing {
-				case "length":
-					request = fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(sent), sent)
-				case "chunked":
-					request = fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n", head, 9, sent[:9], len(sent)-9, sent[9:])
-				case "HTTP/1.0":
-					request = fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", strings.Replace(head, "HTTP/1.1", "HTTP/1.0", 1), len(sent), sent)
-				}
-				r := e.rawBytes(t, request)
-				got := s.requests()
-				if r.status != http.StatusCreated || len(got) != 1 {
-					t.Fatalf("the client sees %v, the shop %+v", r, got)
-				}
-				if got[0].body != sent || got[0].uri != path || got[0].header.Get("Content-Length") != "" && got[0].header.Get("Content-Length") != fmt.Sprint(len(sent)) || len(got[0].transferEncoding) != 0 {
-					t.Errorf("the shop got %+v", got[0])
-				}
-				if got[0].header.Get("Content-Type") != "application/json; charset=UTF-8" || got[0].header.Get("X-User-Id") != "a" {
-					t.Errorf("the shop got other headers: %+v", got[0])
-				}
-			})
+			sites = append(sites, site{shop: serve(t, &shops[len(sites)]), source: source})
+			framings = append(framings, framing)
 		}
+	}
+	counters := startCounters(t, sites)
+	for i, framing := range framings {
+		t.Run(framing, func(t *testing.T) {
+			t.Parallel()
+			s, e := &shops[i], counters[i].of(t)
+			e.sell(e.sale, `  - {sku: "7", stock: 10}`)
+			path, sent := "/api/order?x=%20a+b&y", body
+			if sites[i].source != sources {
+				path += "&sku=7"
+				sent = strings.ReplaceAll(body, "\"sku\":7,", "")
+			}
+			head := "POST " + path + " HTTP/1.1\nHost: HOST\nX-User-Id: a\nContent-Type: application/json; charset=UTF-8\n"
+			head = strings.ReplaceAll(head, "\n", "\r\n")
+			var request string
+			switch framing {
+			case "length":
+				request = fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", head, len(sent), sent)
+			case "chunked":
+				request = fmt.Sprintf("%sTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n%x\r\n%s\r\n0\r\n\r\n", head, 9, sent[:9], len(sent)-9, sent[9:])
+			case "HTTP/1.0":
+				request = fmt.Sprintf("%sContent-Length: %d\r\n\r\n%s", strings.Replace(head, "HTTP/1.1", "HTTP/1.0", 1), len(sent), sent)
+			}
+			r := e.rawBytes(t, request)
+			got := s.requests()
+			if r.status != http.StatusCreated || len(got) != 1 {
+				t.Fatalf("the client sees %v, the shop %+v", r, got)
+			}
+			if got[0].body != sent || got[0].uri != path || got[0].header.Get("Content-Length") != "" && got[0].header.Get("Content-Length") != fmt.Sprint(len(sent)) || len(got[0].transferEncoding) != 0 {
+				t.Errorf("the shop got %+v", got[0])
+			}
+			if got[0].header.Get("Content-Type") != "application/json; charset=UTF-8" || got[0].header.Get("X-User-Id") != "a" {
+				t.Errorf("the shop got other headers: %+v", got[0])
+			}
+		})
 	}
 }
 

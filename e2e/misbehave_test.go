@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/stockgate/stockgate/internal/shop"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
@@ -22,7 +23,7 @@ func TestMisbehavingShop(t *testing.T) {
 		}
 		confirm @sold
 		release @refused 4xx`
-	for _, test := range []struct {
+	tests := []struct {
 		name  string
 		rule  string // of the shop
 		gate  string
@@ -51,14 +52,20 @@ func TestMisbehavingShop(t *testing.T) {
 		{name: "code 500 is read", rule: "code500", gate: answersCode, state: "released", cause: "status_200", sees: 200},
 		{name: "code 500 matches no rule", rule: "code500", gate: "@sold {\n json code 0\n}\nconfirm @sold", state: "in_doubt", cause: "status_200", sees: 200},
 		{name: "code 500 is not read", rule: "code500", state: "confirmed", cause: "status_200", sees: 200},
-	} {
+	}
+	counters, shops, sites := newCounters(t, len(tests)), make([]*shop.Shop, len(tests)), make([]site, len(tests))
+	for i, test := range tests {
+		s, addr := startShop(t, counters[i].edge)
+		shops[i], sites[i] = s, site{shop: addr, gate: roomy + test.gate}
+	}
+	open(counters, sites)
+	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			const stock, crowdSize = 5, 20
-			e := newEdge(t, "")
-			s, addr := startShop(t, e)
-			e.start(site{shop: addr, gate: roomy + test.gate})
-			e.sell("flash", fmt.Sprintf(`  - {sku: "7", stock: %d}`, stock))
+			s, c := shops[i], counters[i].of(t)
+			e := c.edge
+			e.sell(c.sale, fmt.Sprintf(`  - {sku: "7", stock: %d}`, stock))
 
 			if err := s.SetMisbehaviour(test.rule); err != nil {
 				t.Fatal(err)
@@ -91,11 +98,11 @@ func TestMisbehavingShop(t *testing.T) {
 			}
 			switch test.state {
 			case "released":
-				e.expect("flash", stock, 0, 0, 0)
+				e.expect(c.sale, stock, 0, 0, 0)
 			case "in_doubt":
-				e.expect("flash", 0, 0, stock, 0)
+				e.expect(c.sale, 0, 0, stock, 0)
 			case "confirmed":
-				e.expect("flash", 0, 0, 0, stock)
+				e.expect(c.sale, 0, 0, 0, stock)
 			}
 
 			// The shop is well again: what was released is sold, what is in doubt is not.
@@ -110,13 +117,13 @@ func TestMisbehavingShop(t *testing.T) {
 				if len(bought(late)) != stock {
 					t.Errorf("what was released was not sold: %v", tally(late))
 				}
-				e.expect("flash", 0, 0, 0, stock)
-				audit(t, e, "flash", s, late)
+				e.expect(c.sale, 0, 0, 0, stock)
+				audit(t, e, c.sale, s, late)
 			case "in_doubt":
 				if tally(late)["all_held"] != crowdSize {
 					t.Errorf("units in doubt may come back, buyers hear: %v", tally(late))
 				}
-				e.expect("flash", 0, 0, stock, 0)
+				e.expect(c.sale, 0, 0, stock, 0)
 			case "confirmed":
 				if tally(late)["sold_out"] != crowdSize {
 					t.Errorf("buyers hear: %v", tally(late))

@@ -130,34 +130,41 @@ func TestHalfClosedWhileTheShopWorks(t *testing.T) {
 // nor a tunnel to it.
 func TestShopSwitchesProtocols(t *testing.T) {
 	t.Parallel()
+	var names []string
+	var sites []site
+	var tunnelled []chan string
 	for _, head := range []string{"", "Upgrade: nothing\r\nConnection: Upgrade\r\n", "Upgrade: websocket\r\nConnection: Upgrade\r\nContent-Length: 5\r\n"} {
 		for _, gate := range []string{"", "idempotency {header.Idempotency-Key}", "@sold {\n json code 0\n}\nconfirm @sold"} {
-			t.Run(head+gate, func(t *testing.T) {
-				t.Parallel()
-				tunnelled := make(chan string, 1)
-				addr := rawShop(t, func(_ int, _ net.Listener, conn net.Conn, in *bufio.Reader) {
-					if r, err := http.ReadRequest(in); err == nil {
-						io.Copy(io.Discard, r.Body)
-						io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n"+head+"\r\nhello")
-						rest, _ := io.ReadAll(in)
-						tunnelled <- string(rest)
-					}
-				})
-				e := startEdge(t, site{shop: addr, gate: gate})
-				e.sell("flash", oneUnit)
-				r := e.raw(t, "POST /api/order HTTP/1.1\nHost: HOST\nConnection: close\nX-User-Id: a\nIdempotency-Key: k\nContent-Type: application/json\nContent-Length: 11\n\n{\"sku\":\"7\"}GET /secret HTTP/1.1\r\n\r\n")
-				if r.err == nil && (r.status != http.StatusBadGateway || !strings.Contains(r.body, `"reason":"in_doubt"`)) || strings.Contains(r.body, "hello") {
-					t.Errorf("the buyer sees %v", r)
-				}
-				if rest := await(t, "the shop's connection ends", tunnelled); rest != "" {
-					t.Errorf("the shop got %q through the gate", rest)
-				}
-				e.expect("flash", 0, 0, 1, 0)
-				if holds := e.holds("flash", "in_doubt"); len(holds) != 1 || holds[0].Cause != "status_101" {
-					t.Errorf("in doubt: %+v", holds)
+			through := make(chan string, 1)
+			addr := rawShop(t, func(_ int, _ net.Listener, conn net.Conn, in *bufio.Reader) {
+				if r, err := http.ReadRequest(in); err == nil {
+					io.Copy(io.Discard, r.Body)
+					io.WriteString(conn, "HTTP/1.1 101 Switching Protocols\r\n"+head+"\r\nhello")
+					rest, _ := io.ReadAll(in)
+					through <- string(rest)
 				}
 			})
+			names, sites, tunnelled = append(names, head+gate), append(sites, site{shop: addr, gate: gate}), append(tunnelled, through)
 		}
+	}
+	counters := startCounters(t, sites)
+	for i, name := range names {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := counters[i].of(t)
+			e.sell(e.sale, oneUnit)
+			r := e.raw(t, "POST /api/order HTTP/1.1\nHost: HOST\nConnection: close\nX-User-Id: a\nIdempotency-Key: "+e.sale+"\nContent-Type: application/json\nContent-Length: 11\n\n{\"sku\":\"7\"}GET /secret HTTP/1.1\r\n\r\n")
+			if r.err == nil && (r.status != http.StatusBadGateway || !strings.Contains(r.body, `"reason":"in_doubt"`)) || strings.Contains(r.body, "hello") {
+				t.Errorf("the buyer sees %v", r)
+			}
+			if rest := await(t, "the shop's connection ends", tunnelled[i]); rest != "" {
+				t.Errorf("the shop got %q through the gate", rest)
+			}
+			e.expect(e.sale, 0, 0, 1, 0)
+			if holds := e.holds(e.sale, "in_doubt"); len(holds) != 1 || holds[0].Cause != "status_101" {
+				t.Errorf("in doubt: %+v", holds)
+			}
+		})
 	}
 }
 
@@ -165,14 +172,17 @@ func TestShopSwitchesProtocols(t *testing.T) {
 // status, or an error if there was none; never an invented success.
 func TestNobodyWritesAnAnswer(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	type outcome struct {
 		name    string
 		shop    int
 		backend string
 		method  string
 		sees    int
 		state   string
-	}{
+	}
+	var tests []outcome
+	var sites []site
+	for _, test := range []outcome{
 		{"handle_response drops a no", 400, "reverse_proxy %s {\n handle_response {\n  header X-Dropped yes\n }\n}", "POST", 400, "released"},
 		{"handle_response drops a yes", 201, "reverse_proxy %s {\n handle_response {\n  header X-Dropped yes\n }\n}", "POST", 201, "confirmed"},
 		{"handle_response drops a failure", 500, "reverse_proxy %s {\n handle_response {\n  header X-Dropped yes\n }\n}", "POST", 500, "in_doubt"},
@@ -181,23 +191,27 @@ func TestNobodyWritesAnAnswer(t *testing.T) {
 		{"no shop, an error route", 0, "header X-Nothing here\nhandle_errors {\n header X-Error route\n respond \"sorry\" {err.status_code}\n}", "POST", 502, "in_doubt"},
 	} {
 		for _, gate := range []string{"", "idempotency {header.Idempotency-Key}", "@sold {\n json code 0\n}\nconfirm @sold 201"} {
-			t.Run(test.name+gate, func(t *testing.T) {
-				t.Parallel()
-				s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(test.shop) }}
-				backend := test.backend
-				if test.shop != 0 {
-					backend = fmt.Sprintf(backend, serve(t, s))
-				}
-				e := startEdge(t, site{backend: backend, gate: gate, source: inQuery})
-				e.sell("flash", oneUnit)
-				r := e.raw(t, test.method+" /api/order?sku=7 HTTP/1.1\nHost: HOST\nX-User-Id: a\nIdempotency-Key: k\n\n")
-				if r.err != nil || r.status != test.sees || r.reservation == "" {
-					t.Errorf("the buyer sees %v", r)
-				}
-				want := map[string]counts{"confirmed": {0, 0, 0, 1}, "released": {1, 0, 0, 0}, "in_doubt": {0, 0, 1, 0}}[test.state]
-				e.expect("flash", want[0], want[1], want[2], want[3])
-			})
+			s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(test.shop) }}
+			backend := test.backend
+			if test.shop != 0 {
+				backend = fmt.Sprintf(backend, serve(t, s))
+			}
+			tests, sites = append(tests, test), append(sites, site{backend: backend, gate: gate, source: inQuery})
 		}
+	}
+	counters := startCounters(t, sites)
+	for i, test := range tests {
+		t.Run(test.name+sites[i].gate, func(t *testing.T) {
+			t.Parallel()
+			e := counters[i].of(t)
+			e.sell(e.sale, oneUnit)
+			r := e.raw(t, test.method+" /api/order?sku=7 HTTP/1.1\nHost: HOST\nX-User-Id: a\nIdempotency-Key: "+e.sale+"\n\n")
+			if r.err != nil || r.status != test.sees || r.reservation == "" {
+				t.Errorf("the buyer sees %v", r)
+			}
+			want := map[string]counts{"confirmed": {0, 0, 0, 1}, "released": {1, 0, 0, 0}, "in_doubt": {0, 0, 1, 0}}[test.state]
+			e.expect(e.sale, want[0], want[1], want[2], want[3])
+		})
 	}
 }
 

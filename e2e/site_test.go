@@ -24,6 +24,7 @@ type site struct {
 	backend string // what is behind the gate; default: reverse_proxy to shop
 	noGuard bool   // leave stockgate_guard out
 	tls     bool   // serve HTTPS
+	sale    string // the only one that the gate sells; default: that which lists the item
 	others  string // other sites
 }
 
@@ -32,27 +33,14 @@ const sources = `
 		region {json.region}
 		line   {json.sku} {json.quantity}`
 
+func fill(p *string, value string) {
+	if *p == "" {
+		*p = value
+	}
+}
+
 func (s site) caddyfile(e *edge) string {
-	fill := func(p *string, value string) {
-		if *p == "" {
-			*p = value
-		}
-	}
 	fill(&s.redis, "embedded {\n timeout 20s\n}")
-	fill(&s.matcher, "path /api/order")
-	fill(&s.source, sources)
-	fill(&s.backend, "reverse_proxy "+s.shop+" {\n transport http {\n  dial_timeout 1m\n }\n}")
-	if !strings.Contains(s.gate, "hold_for") { // an order that the machine keeps waiting is not in doubt
-		s.gate = "hold_for 10m\n" + s.gate
-	}
-	guard := "stockgate_guard"
-	if s.noGuard {
-		guard = ""
-	}
-	address, tls := "http://"+e.addr, ""
-	if s.tls {
-		address, tls = "https://"+e.addr, "tls "+strings.Join(e.certificate(), " ")
-	}
 	return fmt.Sprintf(`{
 	admin unix/%s
 	storage file_system %s
@@ -68,7 +56,30 @@ func (s site) caddyfile(e *edge) string {
 		%s
 	}
 }
-%s {
+%s%s
+`, e.admin, e.storage, s.global, s.redis, s.app, s.block(e), s.others)
+}
+
+// block is the site in the Caddyfile.
+func (s site) block(e *edge) string {
+	fill(&s.matcher, "path /api/order")
+	fill(&s.source, sources)
+	fill(&s.backend, "reverse_proxy "+s.shop+" {\n transport http {\n  dial_timeout 1m\n }\n}")
+	if !strings.Contains(s.gate, "hold_for") { // an order that the machine keeps waiting is not in doubt
+		s.gate = "hold_for 10m\n" + s.gate
+	}
+	if s.sale != "" {
+		s.gate = "sale " + s.sale + "\n" + s.gate
+	}
+	guard := "stockgate_guard"
+	if s.noGuard {
+		guard = ""
+	}
+	address, tls := "http://"+e.addr, ""
+	if s.tls {
+		address, tls = "https://"+e.addr, "tls "+strings.Join(e.certificate(), " ")
+	}
+	return fmt.Sprintf(`%s {
 	bind 127.0.0.1
 	%s
 	@order %s
@@ -81,8 +92,7 @@ func (s site) caddyfile(e *edge) string {
 	}
 	%s
 }
-%s
-`, e.admin, e.storage, s.global, s.redis, s.app, address, tls, s.matcher, guard, s.outer, s.source, s.gate, s.backend, s.others)
+`, address, tls, s.matcher, guard, s.outer, s.source, s.gate, s.backend)
 }
 
 // redisAt is the redis option for a server, with time enough for a slow machine.

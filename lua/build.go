@@ -156,8 +156,12 @@ var constants = regexp.MustCompile(`^local ([A-Z_]+(?:, [A-Z_]+)*) = ([0-9e]+(?:
 func numbered(source string) string {
 	known := map[string]string{}
 	var rest strings.Builder
+	rest.Grow(len(source))
 	for line := range strings.Lines(source) {
-		names := constants.FindStringSubmatch(line)
+		var names []string
+		if strings.HasPrefix(line, "local ") {
+			names = constants.FindStringSubmatch(line)
+		}
 		if names == nil {
 			rest.WriteString(line)
 			continue
@@ -170,6 +174,8 @@ func numbered(source string) string {
 	}
 	source = rest.String()
 	var b strings.Builder
+	b.Grow(len(source))
+	written := 0
 	for from := 0; from < len(source); {
 		end := from + 1
 		switch {
@@ -181,14 +187,18 @@ func numbered(source string) string {
 			for end < len(source) && inName(source[end]) {
 				end++
 			}
+			if 'a' <= source[from] && source[from] <= 'z' { // no constant
+				break
+			}
+			if number, ok := known[source[from:end]]; ok {
+				b.WriteString(source[written:from])
+				b.WriteString(number)
+				written = end
+			}
 		}
-		word := source[from:end]
-		if number, ok := known[word]; ok {
-			word = number
-		}
-		b.WriteString(word)
 		from = end
 	}
+	b.WriteString(source[written:])
 	return b.String()
 }
 

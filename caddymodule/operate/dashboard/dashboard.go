@@ -110,7 +110,7 @@ func (s *Dashboard) Validate() error {
 // ServeHTTP answers the paths of the page and passes all other requests to next.
 func (s *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	path := strings.TrimPrefix(r.URL.Path, "/")
-	file, isFile := files[path]
+	file, isFile := files()[path]
 	isAct := strings.HasPrefix(path, actsPath)
 	if !isFile && !isAct && !slices.Contains([]string{"events", "items", "report"}, path) {
 		return next.ServeHTTP(w, r)

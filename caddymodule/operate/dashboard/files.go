@@ -9,6 +9,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
@@ -25,8 +26,9 @@ type file struct {
 	tag         string
 }
 
-// files are the files of the page by path; the page itself has none.
-var files = readFiles()
+// files are the files of the page by path; the page itself has none. They are read at the first request: most processes
+// show no page.
+var files = sync.OnceValue(readFiles)
 
 func readFiles() map[string]*file {
 	const dir = "web/dist"

@@ -56,7 +56,7 @@ type Options struct {
 	Lease time.Duration
 	// Prefix begins every key. Default: stockgate.
 	Prefix string
-	// Scripts are those for the kind of server. Default: Redis.
+	// Scripts are those for the kind of server. Default, of Open: Redis.
 	Scripts *lua.Scripts
 	// Dialer replaces the network, for a server in the same process.
 	Dialer func(ctx context.Context, network, addr string) (net.Conn, error)
@@ -69,9 +69,6 @@ func (o *Options) Validate() error {
 	}
 	if o.Prefix == "" {
 		o.Prefix = DefaultPrefix
-	}
-	if o.Scripts == nil {
-		o.Scripts = lua.Redis()
 	}
 	if o.FenceWait == 0 {
 		o.FenceWait = DefaultFenceWait

@@ -79,7 +79,15 @@ func TestOptionsDefaults(t *testing.T) {
 	if err := o.Validate(); err != nil {
 		t.Fatal(err)
 	}
-	if o.Timeout != shard.DefaultTimeout || o.Prefix != shard.DefaultPrefix || o.ReplicaAcksWait != 50*time.Millisecond || o.Scripts != lua.Redis() {
+	if o.Timeout != shard.DefaultTimeout || o.Prefix != shard.DefaultPrefix || o.ReplicaAcksWait != 50*time.Millisecond {
 		t.Errorf("the defaults are %+v", o)
+	}
+	s, err := shard.Open(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	if s.Options.Scripts != lua.Redis() {
+		t.Error("these are not the scripts for Redis")
 	}
 }

@@ -46,6 +46,9 @@ func Open(o Options) (*Client, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
 	}
+	if o.Scripts == nil { // here: what only checks a configuration puts no scripts together
+		o.Scripts = lua.Redis()
+	}
 	u, err := o.Universal()
 	if err != nil {
 		return nil, err
