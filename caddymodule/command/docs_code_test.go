@@ -18,7 +18,6 @@ import (
 
 	"github.com/stockgate/stockgate/internal/ledger/postgres"
 	"github.com/stockgate/stockgate/internal/sale"
-	"github.com/stockgate/stockgate/internal/test/pgtest"
 )
 
 // blocksOf are the blocks of a language on all pages, with the page of each.
@@ -73,8 +72,8 @@ const oversoldLedger = `INSERT INTO stockgate_stock VALUES ('double11', 'few', 2
 // Every query of the documentation is one that PostgreSQL runs, on the tables of the ledger or
 // of a shop. Those for shops that others make are the ones that `make shops` runs.
 func TestQueriesOfDocs(t *testing.T) {
-	server := pgtest.Start(t)
-	l, err := postgres.Open(server.DSN())
+	dsn := postgresServer().For(t).Database()
+	l, err := postgres.Open(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +81,7 @@ func TestQueriesOfDocs(t *testing.T) {
 	if err := l.Migrate(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	db, err := sql.Open("pgx", server.DSN())
+	db, err := sql.Open("pgx", dsn)
 	if err != nil {
 		t.Fatal(err)
 	}

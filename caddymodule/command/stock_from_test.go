@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	driver "github.com/go-sql-driver/mysql"
@@ -15,6 +16,7 @@ import (
 	"github.com/stockgate/stockgate/internal/ledger/mysql"
 	"github.com/stockgate/stockgate/internal/test/mariadbtest"
 	"github.com/stockgate/stockgate/internal/test/pgtest"
+	"github.com/stockgate/stockgate/internal/test/spawn"
 )
 
 // shopDatabase is a shop's own database with a table of what it gives to campaigns.
@@ -38,22 +40,37 @@ const campaign = "SELECT sku, units AS stock, region FROM campaign WHERE name = 
 
 const manyRows = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10000) INSERT INTO campaign SELECT 'double11', 'sku-' || i, NULL, i FROM n"
 
+// To start a server takes more than most tests: there is one of each kind, and a test has a database of its own.
+var (
+	servers        spawn.Shared
+	postgresServer = sync.OnceValue(func() *pgtest.Server { return pgtest.Start(&servers) })
+	mariaServer    = sync.OnceValue(func() *mariadbtest.Server {
+		return mariadbtest.Start(&servers, "--sql-mode=", "--character-set-server=latin1")
+	})
+)
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	servers.End()
+	os.Exit(code)
+}
+
 // shopDatabases runs a test with a shop's database of each kind.
 func shopDatabases(t *testing.T, test func(*testing.T, *shopDatabase)) {
 	t.Run("postgres", func(t *testing.T) {
-		server := pgtest.Start(t)
-		db, err := sql.Open("pgx", server.DSN())
+		dsn := postgresServer().For(t).Database()
+		db, err := sql.Open("pgx", dsn)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { db.Close() })
 		// the server takes any password
-		d := &shopDatabase{db, t, server.DSN() + " password='{env.SHOP_PASSWORD}'", "top secret", manyRows}
+		d := &shopDatabase{db, t, dsn + " password='{env.SHOP_PASSWORD}'", "top secret", manyRows}
 		d.begin()
 		test(t, d)
 	})
 	t.Run("mysql", func(t *testing.T) {
-		server := mariadbtest.Start(t, "--sql-mode=", "--character-set-server=latin1")
+		server := mariaServer().For(t)
 		address := server.Database()
 		server.Exec("GRANT ALL ON *.* TO shop IDENTIFIED BY 'top secret'")
 		config, err := mysql.Config(address)

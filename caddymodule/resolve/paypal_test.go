@@ -21,6 +21,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -50,13 +51,29 @@ func newAuthority(t *testing.T, by *authority) *authority {
 	return a
 }
 
+// made are keys of RSA, which take long to make: each test has each of them once.
+var made = struct {
+	test string
+	bits map[int][]*rsa.PrivateKey
+	used map[int]int
+}{bits: make(map[int][]*rsa.PrivateKey)}
+
+// newKey is a key that the test does not have yet.
 func newKey(t *testing.T, bits int) *rsa.PrivateKey {
 	t.Helper()
-	key, err := rsa.GenerateKey(rand.Reader, bits)
-	if err != nil {
-		t.Fatal(err)
+	if test, _, _ := strings.Cut(t.Name(), "/"); test != made.test {
+		made.test, made.used = test, make(map[int]int)
 	}
-	return key
+	n := made.used[bits]
+	made.used[bits]++
+	if n == len(made.bits[bits]) {
+		key, err := rsa.GenerateKey(rand.Reader, bits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		made.bits[bits] = append(made.bits[bits], key)
+	}
+	return made.bits[bits][n]
 }
 
 // issue makes a certificate; by nil: by itself.

@@ -44,6 +44,12 @@ func Run(t *testing.T, stdin string, args ...string) Ran {
 	if slices.Contains(args, "demo") || slices.Contains(args, "learn") {
 		return Process(t, stdin, args...)
 	}
+	return Here(t, stdin, args...)
+}
+
+// Here runs caddy stockgate in this process. Where the command is learn, the test has no site.
+func Here(t *testing.T, stdin string, args ...string) Ran {
+	t.Helper()
 	root := &cobra.Command{Use: "caddy", SilenceUsage: true}
 	root.SetVersionTemplate("{{.Version}}\n")
 	registered := caddycmd.Commands()["stockgate"]

@@ -29,9 +29,10 @@ func TestEditedFilesAreKept(t *testing.T) {
 	dir := t.TempDir()
 	har := boughtAt(t, jsonShop, dir)
 	learn := func(args ...string) sitetest.Ran {
-		return sitetest.Run(t, "", append([]string{"learn", "--dir", dir}, args...)...)
+		return sitetest.Here(t, "", append([]string{"learn", "--dir", dir}, args...)...)
 	}
-	if ran := learn(har); ran.Status != 0 || ran.Errors != "" {
+	// the first time in a process of its own: Caddy writes nothing to stderr
+	if ran := sitetest.Process(t, "", "learn", "--dir", dir, har); ran.Status != 0 || ran.Errors != "" {
 		t.Fatalf("%d %s%s", ran.Status, ran.Out, ran.Errors)
 	}
 	path := filepath.Join(dir, "Caddyfile")
@@ -79,7 +80,7 @@ func TestFailedCheck(t *testing.T) {
 
 func TestWrongCommandLines(t *testing.T) {
 	for _, args := range [][]string{{"learn"}, {"learn", "none.har"}, {"learn", ""}, {"learn", "--order", "-1", "x.har"}, {"learn", "--shop", "http://a b", "x.har"}} {
-		if ran := sitetest.Run(t, "", args...); ran.Status != 2 || ran.Errors == "" {
+		if ran := sitetest.Here(t, "", args...); ran.Status != 2 || ran.Errors == "" {
 			t.Errorf("%q: %d %s%s", args, ran.Status, ran.Out, ran.Errors)
 		}
 	}

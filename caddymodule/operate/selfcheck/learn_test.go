@@ -64,7 +64,7 @@ func learned(t *testing.T, shop *testShop, url string) string {
 	}
 	shop.refuses.Store(false)
 	shop.orders.Store(0)
-	ran := sitetest.Run(t, "", args...)
+	ran := sitetest.Here(t, "", args...)
 	if ran.Status != 0 {
 		failed, _ := os.ReadFile(filepath.Join(dir, "Caddyfile.failed"))
 		t.Fatalf("%d\n%s%s\n%s", ran.Status, ran.Out, ran.Errors, failed)
@@ -156,5 +156,5 @@ func crowd(t *testing.T, shop *testShop, site *sitetest.Site) {
 // runLearn runs the command.
 func runLearn(t *testing.T, dir string, args ...string) sitetest.Ran {
 	t.Helper()
-	return sitetest.Run(t, "", append([]string{"learn", "--dir", dir}, args...)...)
+	return sitetest.Here(t, "", append([]string{"learn", "--dir", dir}, args...)...)
 }

@@ -268,14 +268,29 @@ func (s *Server) log() string {
 	return string(b[max(0, len(b)-logTail):])
 }
 
+// For is a server of [spawn.Shared] for one test: what goes wrong fails that test, which shows the log. The test
+// makes a database of its own, and lets the server run.
+func (s *Server) For(t testing.TB) *Server {
+	t.Helper()
+	one := *s
+	one.t = t
+	t.Cleanup(one.tell)
+	return &one
+}
+
+// tell shows the log of a test that has failed.
+func (s *Server) tell() {
+	if s.t.Failed() {
+		s.t.Logf("PostgreSQL in %s:\n%s", s.dir, s.log())
+	}
+}
+
 // end stops a server when its test is over.
 func (s *Server) end() {
 	if s.cmd != nil {
 		s.Kill()
 	}
-	if s.t.Failed() {
-		s.t.Logf("PostgreSQL in %s:\n%s", s.dir, s.log())
-	}
+	s.tell()
 	// the children of the killed one may be about to write their last
 	deadline := time.Now().Add(stopWithin)
 	for os.RemoveAll(s.dir) != nil && time.Now().Before(deadline) {
