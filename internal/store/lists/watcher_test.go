@@ -16,6 +16,7 @@ import (
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/test/draw"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
@@ -351,7 +352,7 @@ func TestListViewReadsWhatIsAdded(t *testing.T) {
 // end all are found.
 func TestListViewWhileChanging(t *testing.T) {
 	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		const each = 3000
+		each := draw.Times(1000, 3000)
 		edges := []*listed{mirror(t, stocktest.Options(b), "bad"), mirror(t, stocktest.Options(b), "bad")}
 		var found atomic.Int64
 		done := make(chan struct{})
@@ -402,6 +403,12 @@ func TestListViewWhileChanging(t *testing.T) {
 		for _, l := range edges {
 			for n := range edges {
 				stocktest.Eventually(t, "the last change", func() bool { return l.has(t, list.Any, fmt.Sprint(n, "/", each-1)) })
+			}
+		}
+		close(done) // the edges have seen all changes
+		lookups.Wait()
+		for _, l := range edges {
+			for n := range edges {
 				for i := range each {
 					if !l.has(t, list.Any, fmt.Sprint(n, "/", i)) {
 						t.Fatalf("%d/%d was missed", n, i)
@@ -409,8 +416,6 @@ func TestListViewWhileChanging(t *testing.T) {
 				}
 			}
 		}
-		close(done)
-		lookups.Wait()
 	})
 }
 

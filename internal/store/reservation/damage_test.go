@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -104,8 +105,21 @@ func contents(t *testing.T, c *redis.Client, keys []string) map[string]string {
 	return out
 }
 
-// restore puts keys back as they were set aside under another name.
-func restore(t *testing.T, c *redis.Client, keys, from []string) {
+// restore puts keys back as they were set aside under another name: those that differ from before, and the i-th, which may be of
+// the same contents.
+func restore(t *testing.T, c *redis.Client, keys, aside []string, i int, before, now map[string]string) {
+	t.Helper()
+	var those, from []string
+	for j, key := range keys {
+		if j == i || before[key] != now[key] {
+			those, from = append(those, key), append(from, aside[j])
+		}
+	}
+	copyKeys(t, c, those, from)
+}
+
+// copyKeys makes keys what others are.
+func copyKeys(t *testing.T, c *redis.Client, keys, from []string) {
 	t.Helper()
 	ctx, pipe := stocktest.Soon(t), c.Pipeline()
 	for i, key := range keys {
@@ -136,7 +150,7 @@ func allOrNothing(t *testing.T, c *redis.Client, keys []string, call func() erro
 	for i, key := range keys {
 		aside[i] = key + ":before"
 	}
-	restore(t, c, aside, keys)
+	copyKeys(t, c, aside, keys)
 	before := contents(t, c, keys)
 	if err := call(); err != nil {
 		t.Fatalf("without damage: %v", err)
@@ -146,7 +160,7 @@ func allOrNothing(t *testing.T, c *redis.Client, keys []string, call func() erro
 	if len(written) == 0 {
 		t.Fatal("without damage it writes nothing")
 	}
-	restore(t, c, keys, aside)
+	copyKeys(t, c, keys, aside)
 	for i, key := range keys {
 		kind, _, _ := strings.Cut(before[key], " ")
 		try := func(d damage, isType bool) (needed bool) {
@@ -155,9 +169,11 @@ func allOrNothing(t *testing.T, c *redis.Client, keys []string, call func() erro
 			if err := d.do(stocktest.Soon(t), c, key); err != nil {
 				t.Fatalf("%s: %v", what, err)
 			}
-			damaged := contents(t, c, keys)
+			damaged := maps.Clone(before) // the other keys are as they were
+			damaged[key] = contents(t, c, keys[i:i+1])[key]
 			err := call()
-			changed := differing(damaged, contents(t, c, keys))
+			now := contents(t, c, keys)
+			changed := differing(damaged, now)
 			switch {
 			case err == nil && isType && slices.Contains(written, key):
 				t.Errorf("%s: it does not fail", what)
@@ -169,17 +185,18 @@ func allOrNothing(t *testing.T, c *redis.Client, keys []string, call func() erro
 				t.Errorf("%s: it says %v", what, err)
 			}
 			if err == nil {
-				restore(t, c, keys, aside)
+				restore(t, c, keys, aside, i, before, now)
 				return false
 			}
-			restore(t, c, keys[i:i+1], aside[i:i+1])
+			copyKeys(t, c, keys[i:i+1], aside[i:i+1])
 			if err := call(); err != nil {
 				t.Fatalf("%s, and then as it was: %v", what, err)
 			}
-			if wrong := differing(after, contents(t, c, keys)); len(wrong) > 0 {
+			now = contents(t, c, keys)
+			if wrong := differing(after, now); len(wrong) > 0 {
 				t.Errorf("%s, and then as it was: %s are not what they would be without", what, wrong)
 			}
-			restore(t, c, keys, aside)
+			restore(t, c, keys, aside, i, before, now)
 			return true
 		}
 		needed := true // a call that one type does not disturb has nothing to do with the key

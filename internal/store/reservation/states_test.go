@@ -65,7 +65,7 @@ func parseRow(t *testing.T, name string, of []state, cells []string) row {
 // and no other, and no operation is left out.
 func TestEveryOperationInEveryState(t *testing.T) {
 	t.Parallel()
-	on := servers(t)
+	on, begun := servers(t), &beginnings{}
 	rows, drawn := documented(t)
 	done := map[string]bool{}
 	var arrows []string
@@ -76,7 +76,7 @@ func TestEveryOperationInEveryState(t *testing.T) {
 			t.Run(r.name+"/"+r.states[i].name, func(t *testing.T) {
 				w := newTwin(t, on, fmt.Sprintf("row%d.%d", n, i))
 				var arrow string
-				got[i], arrow = w.cell(r, i)
+				got[i], arrow = w.cell(begun, r, i)
 				if got[i] != want {
 					t.Errorf("got %q, want %q", got[i], want)
 				}
@@ -103,9 +103,8 @@ func TestEveryOperationInEveryState(t *testing.T) {
 
 // cell does what a row is called to a reservation in the i-th state. It says what
 // came of it, and from which state to which another it went.
-func (w *twin) cell(r row, i int) (got, arrow string) {
+func (w *twin) cell(begun *beginnings, r row, i int) (got, arrow string) {
 	w.t.Helper()
-	w.do(model.Apply{Starts: noon, Ends: saleEnds, Deltas: []model.Delta{{Cell: "a", Units: 4}, {Cell: "b", Units: 4}}}, model.SetStatus{Status: "open"})
 	first := keyedR()
 	swapped, answered := slices.Contains(r.circumstances, "swapped"), slices.Contains(r.circumstances, "answered")
 	if slices.Contains(r.circumstances, "without a key") || swapped || answered {
@@ -124,7 +123,8 @@ func (w *twin) cell(r row, i int) (got, arrow string) {
 		first.Ref = "order-1"
 		ops = inPlace(in.ops(first))
 	}
-	w.do(ops...)
+	apply := model.Apply{Starts: noon, Ends: saleEnds, Deltas: []model.Delta{{Cell: "a", Units: 4}, {Cell: "b", Units: 4}}}
+	begun.begin(w, append([]model.Operation{apply, model.SetStatus{Status: "open"}}, ops...)...)
 	want := in.name
 	switch want {
 	case "its turn":

@@ -191,7 +191,7 @@ var entryCircumstances = map[string]func(w *twin){
 // in the model.
 func TestEveryEntryInEveryState(t *testing.T) {
 	t.Parallel()
-	on, done := servers(t), map[string]bool{}
+	on, begun, done := servers(t), &beginnings{}, map[string]bool{}
 	_, _, rows := tables(t)
 	for n, row := range rows {
 		name, circumstances := row.name, []string(nil)
@@ -207,11 +207,10 @@ func TestEveryEntryInEveryState(t *testing.T) {
 		var got []string
 		for i, in := range entryStates {
 			w := newTwin(t, on, fmt.Sprintf("entry%d.%d", n, i))
-			w.do(model.Apply{Starts: noon, Ends: saleEnds, Deltas: []model.Delta{{Cell: "a", Units: 2}, {Cell: "b", Units: 4}}}, model.SetStatus{Status: "open"})
+			apply := model.Apply{Starts: noon, Ends: saleEnds, Deltas: []model.Delta{{Cell: "a", Units: 2}, {Cell: "b", Units: 4}}}
 			first := take("first", 2)
 			first.Mode, first.Buyer = "backend", "Xavier"
-			w.do(first)
-			w.do(in.ops...)
+			begun.begin(w, append([]model.Operation{apply, model.SetStatus{Status: "open"}, first}, in.ops...)...)
 			for _, what := range circumstances {
 				change, ok := entryCircumstances[what]
 				if !ok {
