@@ -57,7 +57,7 @@ return 1`
 // GiveUp ends the wait of a fence for edges that do not come, once an edge has said what it knows. The
 // fence still waits for what edges that came have to tell. The leases of those that did not come have
 // ended by then: a fence waits for longer than a lease runs. A fence of a server that gets its first replica
-// meanwhile begins anew.
+// meanwhile starts over.
 func GiveUp(t testing.TB, e *edge.Edge, gone ...*edge.Edge) {
 	t.Helper()
 	c := e.Store.Shard()
