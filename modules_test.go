@@ -88,6 +88,31 @@ func TestEveryModuleIsChecked(t *testing.T) {
 	}
 }
 
+// The packages that scripts/packages calls calm start no goroutine, and none of their tests does.
+func TestCalmPackages(t *testing.T) {
+	out, err := exec.Command("scripts/packages", "calm").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	starts := regexp.MustCompile(`(?m)^\s*(defer )?go (func|[a-z])|\.(Go|Parallel|BeginOrder)\(|\b[a-z]\w*\.Start\(\)`)
+	files := 0
+	for _, dir := range strings.Fields(string(out)) {
+		found, err := filepath.Glob(dir + "/*.go")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range found {
+			files++
+			if what := starts.FindString(read(t, file)); what != "" {
+				t.Errorf("%s has %q", file, strings.TrimSpace(what))
+			}
+		}
+	}
+	if files == 0 {
+		t.Error("no package is calm")
+	}
+}
+
 // The race detector allocates: scripts/test runs without it what must not, and what is built only
 // without it. The names of these tests say so.
 func TestWithoutTheRaceDetector(t *testing.T) {
