@@ -153,7 +153,7 @@ func (e *edge) record(id string) redisRecord {
 }
 
 // untilHeard waits until the edge has heard of the units of a sale that are free: its next buyer is not refused from
-// memory. What the status says is read in Redis, and may be newer.
+// memory. The status is read in Redis, and may be newer.
 func (e *edge) untilHeard(id string) {
 	e.t.Helper()
 	if !e.heard {
