@@ -41,6 +41,7 @@ func startCounters(t *testing.T, sites []site) []counter {
 func open(all []counter, sites []site) {
 	var others strings.Builder
 	for i, s := range sites {
+		all[i].heard = true
 		s.sale = all[i].sale
 		if i > 0 {
 			others.WriteString(s.block(all[i].edge))

@@ -29,6 +29,7 @@ type edge struct {
 	url     string
 	env     []string // more of its environment
 	log     *logBuffer
+	heard   bool         // its site has /e2e/heard
 	buyers  *http.Client // follows no redirect
 	control *http.Client // speaks to the admin endpoint
 
@@ -88,6 +89,7 @@ func (e *edge) start(s site) {
 	if s.tls {
 		e.url = "https://" + e.addr
 	}
+	e.heard = true
 	file := filepath.Join(e.dir, "Caddyfile")
 	if err := os.WriteFile(file, []byte(s.caddyfile(e)), 0o600); err != nil {
 		e.t.Fatal(err)

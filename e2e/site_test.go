@@ -60,7 +60,7 @@ func (s site) caddyfile(e *edge) string {
 `, e.admin, e.storage, s.global, s.redis, s.app, s.block(e), s.others)
 }
 
-// block is the site in the Caddyfile.
+// block is the site in the Caddyfile. At /e2e/heard it says what the edge would refuse from memory.
 func (s site) block(e *edge) string {
 	fill(&s.matcher, "path /api/order")
 	fill(&s.source, sources)
@@ -85,6 +85,14 @@ func (s site) block(e *edge) string {
 	@order %s
 	%s
 	%s
+	handle /e2e/heard {
+		stockgate_check {
+			sale {query.sale}
+			region {query.region}
+			line {query.sku}
+		}
+		respond heard
+	}
 	stockgate_status
 	stockgate @order {
 		%s

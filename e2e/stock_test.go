@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -152,19 +153,25 @@ func (e *edge) record(id string) redisRecord {
 }
 
 // untilHeard waits until the edge has heard of the units of a sale that are free: its next buyer is not refused from
-// memory.
+// memory. The status is read in Redis, and may be newer.
 func (e *edge) untilHeard(id string) {
 	e.t.Helper()
-	var sku, state string
+	if !e.heard {
+		return
+	}
+	var sku, said string
 	eventuallyf(e.t, func() bool {
 		for _, c := range e.stock(id).Items {
-			sku, state = c.SKU, e.itemState(id, c.SKU)
-			if c.Available > 0 && (state == "sold_out" || state == "all_held") {
+			if c.Available == 0 {
+				continue
+			}
+			sku = c.SKU
+			if _, _, said = e.get("/e2e/heard?" + url.Values{"sale": {id}, "sku": {c.SKU}, "region": {c.Region}}.Encode()); said != "heard" {
 				return false
 			}
 		}
 		return true
-	}, func() string { return fmt.Sprintf("the edge hears that units of %s are free: %s", sku, state) })
+	}, func() string { return fmt.Sprintf("the edge hears that units of %s are free: %s", sku, said) })
 }
 
 // untilState waits until a reservation is in a state, and the edge has heard of what that changes, and returns it.
