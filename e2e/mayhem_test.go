@@ -145,8 +145,9 @@ func TestEverythingEndsWellInAMayhem(t *testing.T) {
 	}
 	tally := <-tallies
 
+	// The edge that asks may have been killed each time, and half of the answers say nothing: on a slow machine most of them do.
 	var b saleStock
-	eventuallyf(t, func() bool {
+	within(t, 4*patience, func() bool {
 		b = first.stock("mayhem")
 		left := b.only(t)
 		return left[1] == 0 && left[2] == 0
