@@ -2,12 +2,14 @@ package app_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 	"github.com/stockgate/stockgate/internal/test/stocktest"
@@ -25,6 +27,10 @@ func TestAtRiskOfASite(t *testing.T) {
 	becomes(s, "sold", buy)
 	s.UntilScraped(map[string]string{units: "0", stopped: "0"})
 
+	s.Eventually("the edge counts what it reads", func() (string, bool) {
+		state := app.Active().Runtime().AtRisk("double11")
+		return fmt.Sprintf("%+v", state), sitetest.Follows("double11") && !state.Partial
+	})
 	replica.Pause()
 	for i, buyer := range []string{"b1", "b2", "b3"} {
 		if got := bidFor(s, bid{buyer: buyer, skus: "plain"}); got != "sold" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
@@ -56,10 +57,11 @@ func TestADeadEdgeIsNamed(t *testing.T) {
 		if n, err := server.Client().HExists(t.Context(), key[len(key)-3], stopped.ID()).Result(); err != nil || n {
 			t.Errorf("the stopped edge is known in %s: %v", sale, err)
 		}
-		if err := server.Client().HSet(t.Context(), key[len(key)-3], dead.ID(), long).Err(); err != nil {
-			t.Fatal(err)
-		}
-		if err := server.Client().HDel(t.Context(), key[0], "came").Err(); err != nil { // else the site has come since
+		if _, err := server.Client().TxPipelined(t.Context(), func(all redis.Pipeliner) error { // no heartbeat comes between
+			all.HSet(t.Context(), key[len(key)-3], dead.ID(), long)
+			all.HDel(t.Context(), key[0], "came") // else the site has come since
+			return nil
+		}); err != nil {
 			t.Fatal(err)
 		}
 		s.Eventually("the dead edge is noted", func() (string, bool) {
