@@ -138,7 +138,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return a.lists.Open(a.Lists, rules)
 }
 
-// provisionJournals loads the module of the ledger, and checks what is done with the journals.
+// provisionJournals loads the ledger's module and provisions the services of the journals.
 func (a *App) provisionJournals(ctx caddy.Context) error {
 	c := journals.Settings{Journal: a.Journal, Outbox: a.Outbox, Mirror: a.MirrorRaw}
 	if len(a.LedgerRaw) > 0 {
