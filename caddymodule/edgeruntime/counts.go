@@ -72,12 +72,14 @@ func (d *Runtime) stopCounting() {
 	}
 }
 
-// tellCounts makes a round, and logs when writing fails and when it works again.
+// tellCounts makes a round, and logs once that writing fails. A round that the end of the edge cuts off is no
+// failure: the last round writes it.
 func (d *Runtime) tellCounts(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, max(countsWithin, 2*d.Client().Timeout()))
+	round, cancel := context.WithTimeout(ctx, max(countsWithin, 2*d.Client().Timeout()))
 	defer cancel()
-	err := d.writeCounts(ctx, false)
+	err := d.writeCounts(round, false)
 	switch {
+	case ctx.Err() != nil:
 	case err != nil && !d.counting.ill && d.Ready() == nil:
 		d.counting.ill = true
 		d.log.Warn("redis does not take what this edge has counted: sums over all edges lack it until then", zap.Error(err))
