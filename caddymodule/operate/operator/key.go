@@ -5,10 +5,10 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/store/shard"
-	"github.com/stockgate/stockgate/token"
 )
 
 // beginsAnew says what a new identity secret costs.
@@ -26,11 +26,10 @@ func (o *operator) replaceKey(r *http.Request) (any, error) {
 	}
 	var old *shard.SigningKey
 	if asked.OldKey != "" {
-		key, err := token.ParseKey("ed25519", asked.OldKey)
-		if err != nil {
+		var err error
+		if old, err = edgeruntime.LostKey(asked.OldKey); err != nil {
 			return nil, request.Bad("the old key cannot be read: %w", err)
 		}
-		old = &shard.SigningKey{KID: key.KID(), Seal: [32]byte(key.Derive("stockgate identity secret"))}
 	}
 	if old == nil && !asked.BeginAnew {
 		return nil, shard.Refused("%s. Restore the old key if there is a copy of it, or accept that with --begin-anew (begin_anew in a request)", beginsAnew)
