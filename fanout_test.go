@@ -21,7 +21,8 @@ const mostImports = 15
 // wide are packages that import more, with their present numbers, which may only fall.
 var wide = map[string]int{
 	"caddymodule/app":              18,
-	"caddymodule/gate":             33,
+	"caddymodule/gate":             26,
+	"caddymodule/gate/judge":       27,
 	"caddymodule/operate/operator": 18,
 }
 

@@ -255,14 +255,34 @@ var arrows = map[string][]string{
 		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "filters", "filters/attempt", "filters/refuse",
 		"internal/sale", "internal/store/rates",
 	},
-	"caddymodule/gate": {
+	"caddymodule/gate/judge": {
 		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/gate/option/accesslist", "caddymodule/gate/option/inquiry",
-		"caddymodule/gate/option/jwt", "caddymodule/gate/option/operation", "caddymodule/gate/option/pow", "caddymodule/gate/option/probe",
-		"caddymodule/gate/option/ratelimit", "caddymodule/gate/option/session", "caddymodule/gate/option/waiting", "caddymodule/guard",
-		"caddymodule/internal/accesslog", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter",
-		"caddymodule/internal/reply", "caddymodule/internal/request", "caddymodule/internal/saved", "caddymodule/internal/span",
-		"caddymodule/internal/timing", "caddymodule/operate/adminapi", "filters", "filters/attempt", "filters/outcome", "filters/refuse", "filters/scope",
-		"internal/edge", "internal/sale", "internal/store/queue", "internal/store/record", "internal/store/reservation",
+		"caddymodule/gate/option/jwt", "caddymodule/gate/option/operation", "caddymodule/gate/option/pow", "caddymodule/gate/option/ratelimit",
+		"caddymodule/gate/option/session", "caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/internal/directive",
+		"caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request",
+		"caddymodule/internal/span", "filters", "filters/attempt", "filters/outcome", "filters/refuse", "filters/scope", "internal/edge",
+		"internal/sale", "internal/store/queue", "internal/store/reservation",
+	},
+	"caddymodule/gate/check": {
+		"caddymodule/app", "caddymodule/gate/judge", "caddymodule/gate/option/inquiry", "caddymodule/gate/option/waiting",
+		"caddymodule/internal/directive", "filters", "filters/refuse", "filters/scope",
+	},
+	"caddymodule/gate/waitlist": {
+		"caddymodule/app", "caddymodule/gate/judge", "caddymodule/gate/option/inquiry", "caddymodule/gate/option/waiting", "caddymodule/guard",
+		"caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/timing", "filters/refuse", "filters/scope",
+		"internal/edge", "internal/sale",
+	},
+	"caddymodule/gate": {
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/gate/judge", "caddymodule/gate/option/inquiry",
+		"caddymodule/gate/option/probe", "caddymodule/gate/option/ratelimit", "caddymodule/gate/option/session", "caddymodule/gate/option/waiting",
+		"caddymodule/guard", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter",
+		"caddymodule/internal/reply", "caddymodule/internal/span", "caddymodule/internal/timing", "filters", "filters/attempt", "filters/outcome",
+		"filters/refuse", "filters/scope", "internal/edge", "internal/sale", "internal/store/queue", "internal/store/record",
+		"internal/store/reservation",
+	},
+	"caddymodule/gate/try": {
+		"caddymodule/gate", "caddymodule/gate/judge", "caddymodule/guard", "caddymodule/internal/request", "caddymodule/internal/saved",
+		"caddymodule/operate/adminapi", "filters/attempt", "filters/outcome", "filters/scope",
 	},
 	"caddymodule/shopapi": {
 		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/request",
@@ -283,19 +303,19 @@ var arrows = map[string][]string{
 		"internal/edge", "internal/sale", "token",
 	},
 	"caddymodule/fast": {
-		"caddymodule/app", "caddymodule/gate", "caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/status", "filters/attempt",
-		"internal/fastpath", "internal/fastpath/h2", "internal/sale",
+		"caddymodule/app", "caddymodule/gate", "caddymodule/gate/check", "caddymodule/gate/judge", "caddymodule/gate/waitlist", "caddymodule/guard",
+		"caddymodule/internal/accesslog", "caddymodule/status", "filters/attempt", "internal/fastpath", "internal/fastpath/h2", "internal/sale",
 	},
 	"caddymodule/operate/doctor": {
-		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate", "caddymodule/operate/adminapi", "internal/edge",
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/fast", "caddymodule/gate/judge", "caddymodule/operate/adminapi", "internal/edge",
 		"internal/edge/fence", "internal/edge/risk", "internal/ledger", "internal/ledger/recovery", "internal/sale", "internal/store/journal",
 		"internal/store/queue", "internal/store/reservation", "internal/store/shard",
 	},
 	"caddymodule/operate/operator": {
-		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/gate", "caddymodule/gate/option/accesslist", "caddymodule/internal/request",
-		"caddymodule/operate/adminapi", "caddymodule/operate/doctor", "caddymodule/shopapi", "internal/edge", "internal/ledger",
-		"internal/ledger/recovery", "internal/sale", "internal/store/journal", "internal/store/queue", "internal/store/record",
-		"internal/store/reservation", "internal/store/shard", "token",
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/gate/judge", "caddymodule/gate/option/accesslist", "caddymodule/gate/try",
+		"caddymodule/internal/request", "caddymodule/operate/adminapi", "caddymodule/operate/doctor", "caddymodule/shopapi", "internal/edge",
+		"internal/ledger", "internal/ledger/recovery", "internal/sale", "internal/store/journal", "internal/store/queue", "internal/store/record",
+		"internal/store/reservation", "internal/store/shard",
 	},
 	"caddymodule/operate/report": {"internal/ledger", "internal/store/journal", "internal/store/record"},
 	"caddymodule/operate/dashboard": {
@@ -304,8 +324,8 @@ var arrows = map[string][]string{
 		"internal/store/journal", "internal/store/queue", "internal/store/record", "internal/store/reservation", "internal/store/shard",
 	},
 	"caddymodule": {
-		"caddymodule/app", "caddymodule/fast", "caddymodule/gate", "caddymodule/guard", "caddymodule/operate/dashboard", "caddymodule/operate/operator",
-		"caddymodule/resolve", "caddymodule/shopapi", "caddymodule/status",
+		"caddymodule/app", "caddymodule/fast", "caddymodule/gate", "caddymodule/gate/check", "caddymodule/gate/waitlist", "caddymodule/guard",
+		"caddymodule/operate/dashboard", "caddymodule/operate/operator", "caddymodule/resolve", "caddymodule/shopapi", "caddymodule/status",
 	},
 	"caddymodule/operate/demo": {
 		"caddymodule", "caddymodule/app", "caddymodule/internal/terminal", "internal/edge", "internal/sale", "internal/shop",

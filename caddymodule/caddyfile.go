@@ -5,6 +5,8 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/check"
+	"github.com/stockgate/stockgate/caddymodule/gate/waitlist"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/operate/dashboard"
 	"github.com/stockgate/stockgate/caddymodule/resolve"
@@ -16,8 +18,8 @@ func init() {
 	httpcaddyfile.RegisterGlobalOption("stockgate", app.ReadOption)
 	httpcaddyfile.RegisterDirective("stockgate_guard", guard.ReadDirective)
 	httpcaddyfile.RegisterHandlerDirective("stockgate_status", status.ReadDirective)
-	httpcaddyfile.RegisterDirective("stockgate_check", gate.ReadCheckDirective)
-	httpcaddyfile.RegisterDirective("stockgate_waitlist", gate.ReadWaitlistDirective)
+	httpcaddyfile.RegisterDirective("stockgate_check", check.ReadDirective)
+	httpcaddyfile.RegisterDirective("stockgate_waitlist", waitlist.ReadDirective)
 	httpcaddyfile.RegisterDirective("stockgate", gate.ReadDirective)
 
 	// The guard stands before every directive that reads the headers it removes (map,

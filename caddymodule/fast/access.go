@@ -11,14 +11,14 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/internal/fastpath"
 )
 
 // record writes a refusal to the access log, if its gate wants lines and chance chooses this one.
 // answer is given as HTTP/1.1. The request began at that time.
-func (p *RoutePlan) record(f *fastpath.Request, j *gate.Judge, answer []byte, status int, began time.Time) {
+func (p *RoutePlan) record(f *fastpath.Request, j *judge.Judge, answer []byte, status int, began time.Time) {
 	share := j.FastLogged()
 	if p.access == nil || !share.Draw() {
 		return

@@ -10,7 +10,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/waitlist"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/internal/fastpath"
@@ -65,13 +66,13 @@ func (p *RoutePlan) readsQuery(query string) bool {
 	if strings.IndexByte(query, '#') >= 0 || attempt.OverridesMethod(nil, query) {
 		return true
 	}
-	return slices.ContainsFunc(p.judges, func(j *gate.Judge) bool { return j.Routes().NamesQueries() })
+	return slices.ContainsFunc(p.judges, func(j *judge.Judge) bool { return j.Routes().NamesQueries() })
 }
 
 // matchesQueries reports whether a query may decide where a request leads. The route cache knows
 // paths only.
 func (p *RoutePlan) matchesQueries() bool {
-	return slices.ContainsFunc(p.judges, func(j *gate.Judge) bool { return j.Routes().MatchesQueries() }) ||
+	return slices.ContainsFunc(p.judges, func(j *judge.Judge) bool { return j.Routes().MatchesQueries() }) ||
 		slices.ContainsFunc(p.guards, func(g *guard.Guard) bool { return g.Routes().MatchesQueries() })
 }
 
@@ -81,13 +82,13 @@ func (p *RoutePlan) matchesQueries() bool {
 func (p *RoutePlan) Judge(out []byte, f *fastpath.Request) (answer []byte, ok bool) {
 	m := f.Memo.(*memo)
 	defer func() {
-		m.room = gate.NotAwaited
+		m.room = judge.NotAwaited
 		if fault := recover(); fault != nil {
 			logPanic(fault)
 			answer, ok = out, false
 		}
 	}()
-	if m.room == gate.NotAwaited {
+	if m.room == judge.NotAwaited {
 		m.began = f.Now
 	}
 	answer, ok, crowd := p.judge(out, f, m)
@@ -104,7 +105,7 @@ func logPanic(fault any) {
 }
 
 // judge judges a request. With a crowd it is to be judged again.
-func (p *RoutePlan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, bool, *gate.Crowd) {
+func (p *RoutePlan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, bool, *judge.Crowd) {
 	k := m.k
 	j := k.destination.judge
 	s := takeScratch()
@@ -116,7 +117,7 @@ func (p *RoutePlan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, boo
 			out = f.Room(out)
 			from := len(out)
 			out, a := guard.Refuser().AppendAnswer(out, &sale.Refusal{Reason: sale.Malformed, Detail: why}, nil, 0, r, f.Now)
-			if !gate.CountFastGuard(a) {
+			if !judge.CountFastGuard(a) {
 				return out, false, nil
 			}
 			out = p.announce(out, from)
@@ -139,7 +140,7 @@ func (p *RoutePlan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, boo
 		m.client(s, p.server, now)
 	}
 	s.out = out
-	s.foresight.Arrival = gate.Arrival{At: f.Since, Waiting: m.waits(f)}
+	s.foresight.Arrival = judge.Arrival{At: f.Since, Waiting: m.waits(f)}
 	s.foresight.Why, _ = f.Why.(*sale.Refusal)
 	s.foresight.Room = m.room
 	v := j.Foresee(r, f.Body, &s.foresight, now)
@@ -164,7 +165,7 @@ func (p *RoutePlan) judge(out []byte, f *fastpath.Request, m *memo) ([]byte, boo
 // tellPlace answers where a person stands on a waiting list, unless the client asks for more.
 func (p *RoutePlan) tellPlace(out []byte, f *fastpath.Request, s *scratch, k *cachedRoute) ([]byte, bool) {
 	for name, value := range f.Fields {
-		if gate.AsksMore(name, value) {
+		if waitlist.AsksMore(name, value) {
 			return out, false
 		}
 	}
@@ -180,7 +181,7 @@ func (p *RoutePlan) tellPlace(out []byte, f *fastpath.Request, s *scratch, k *ca
 }
 
 // stripped removes the headers that guard and gate remove.
-func (s *scratch) stripped(before *guard.Guard, j *gate.Judge) {
+func (s *scratch) stripped(before *guard.Guard, j *judge.Judge) {
 	if before != nil {
 		before.Strip(&s.request)
 	}

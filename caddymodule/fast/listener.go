@@ -17,7 +17,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/internal/fastpath"
 	"github.com/stockgate/stockgate/internal/fastpath/h2"
@@ -85,7 +85,7 @@ func (l *Listener) prepare() {
 		return
 	}
 	plan := Compile(l.server)
-	for _, g := range gate.Of(l.app).List() {
+	for _, g := range judge.Of(l.app).List() {
 		if g.Server() == l.server && g.FastRefusals != nil && !plan.Reaches(g) {
 			l.log.Warn("no fast refusals of this gate: " + plan.Obstacle(g))
 		}

@@ -9,6 +9,9 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/check"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/waitlist"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/caddymodule/status"
@@ -20,7 +23,7 @@ import (
 type RoutePlan struct {
 	server *caddyhttp.Server
 	steps  []planStep
-	judges []*gate.Judge // those of gates and checks that can be reached
+	judges []*judge.Judge // those of gates and checks that can be reached
 	guards []*guard.Guard
 	known  routeCache
 	altSvc []byte // a header field of each answer; nil: none
@@ -41,9 +44,9 @@ type planStep struct {
 // planAct is a handler of a route. One of its fields is set.
 type planAct struct {
 	guard *guard.Guard
-	judge *gate.Judge // of a gate, a stockgate_check or a stockgate_waitlist
+	judge *judge.Judge // of a gate, a stockgate_check or a stockgate_waitlist
 	// places is the stockgate_waitlist that has the judge; nil: another handler has it.
-	places *gate.WaitlistHandler
+	places *waitlist.WaitlistHandler
 	status *status.Status
 	steps  []planStep // a subroute's
 	sub    bool
@@ -86,9 +89,9 @@ func (p *RoutePlan) act(h caddyhttp.MiddlewareHandler, invoked []string) (planAc
 		return planAct{guard: h}, true
 	case *gate.Gate:
 		return planAct{judge: &h.Judge}, true
-	case *gate.Check:
+	case *check.Check:
 		return planAct{judge: &h.Judge}, true
-	case *gate.WaitlistHandler:
+	case *waitlist.WaitlistHandler:
 		return planAct{judge: &h.Judge, places: h}, true
 	case *status.Status:
 		return planAct{status: h}, true
@@ -178,10 +181,10 @@ func (s *planStep) blocks() int {
 }
 
 // Reaches reports whether requests can reach a gate, so that its refusals may be written here.
-func (p *RoutePlan) Reaches(j *gate.Judge) bool { return slices.Contains(p.judges, j) }
+func (p *RoutePlan) Reaches(j *judge.Judge) bool { return slices.Contains(p.judges, j) }
 
 // Obstacle says what stands before a gate that Reaches does not report.
-func (p *RoutePlan) Obstacle(j *gate.Judge) string {
+func (p *RoutePlan) Obstacle(j *judge.Judge) string {
 	var before []string
 	var look func(steps []planStep) bool
 	look = func(steps []planStep) bool {
@@ -219,9 +222,9 @@ func (p *RoutePlan) Obstacle(j *gate.Judge) string {
 
 // routeDestination is where a request leads: to a gate, or to the HTTP server.
 type routeDestination struct {
-	judge *gate.Judge // nil: the HTTP server
+	judge *judge.Judge // nil: the HTTP server
 	// places answers the request, which asks where a person stands; nil: the judge may refuse it.
-	places *gate.WaitlistHandler
+	places *waitlist.WaitlistHandler
 	// guard is the last one before the gate; nil: there is none. why is the reason if it refuses.
 	guard *guard.Guard
 	why   string

@@ -12,7 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/internal/fastpath"
 )
@@ -25,7 +25,7 @@ type scratch struct {
 	ctx       scratchContext
 	values    [64]string
 	names     [1 << 10]byte
-	foresight gate.Foresight
+	foresight judge.Foresight
 	out       []byte // answers that were not sent yet
 	// strip says that the request has headers that the guard or the gate removes.
 	strip bool
@@ -166,15 +166,15 @@ type memo struct {
 	vars   map[string]any // with the client's IP, while it does not depend on headers
 	until  time.Time      // how long vars hold
 
-	began time.Time // when the current request was judged first
-	room  gate.Room // what it has waited for
+	began time.Time  // when the current request was judged first
+	room  judge.Room // what it has waited for
 
-	waiting gate.Waiting // where the attempts of the connection wait beside each other
+	waiting judge.Waiting // where the attempts of the connection wait beside each other
 }
 
 // waits returns what the attempts of a connection share that wait beside each other; nil: each
 // waits alone.
-func (m *memo) waits(f *fastpath.Request) *gate.Waiting {
+func (m *memo) waits(f *fastpath.Request) *judge.Waiting {
 	if m.waiting.Wake = f.Wake(); m.waiting.Wake == nil {
 		return nil
 	}

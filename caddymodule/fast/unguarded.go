@@ -1,11 +1,11 @@
 package fast
 
-import "github.com/stockgate/stockgate/caddymodule/gate"
+import "github.com/stockgate/stockgate/caddymodule/gate/judge"
 
 // IsBare reports whether a request can reach a gate without passing a guard. seen says
 // whether the gate is in the routes that are known here.
-func (p *RoutePlan) IsBare(j *gate.Judge) (bare, seen bool) {
-	all := make(map[*gate.Judge]bool)
+func (p *RoutePlan) IsBare(j *judge.Judge) (bare, seen bool) {
+	all := make(map[*judge.Judge]bool)
 	unguarded(p.steps, false, all)
 	bare, seen = all[j]
 	return bare, seen
@@ -13,7 +13,7 @@ func (p *RoutePlan) IsBare(j *gate.Judge) (bare, seen bool) {
 
 // unguarded notes for every gate in the routes whether a request can reach it without passing
 // a guard. It reports whether a guard stands before the routes that follow.
-func unguarded(steps []planStep, guarded bool, bare map[*gate.Judge]bool) bool {
+func unguarded(steps []planStep, guarded bool, bare map[*judge.Judge]bool) bool {
 	for i := range steps {
 		s := &steps[i]
 		inner := guarded

@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
@@ -64,9 +65,9 @@ type asking struct {
 }
 
 // newAsking prepares the question about an order. began is when its stock was asked for.
-func (g *Gate) newAsking(r *http.Request, p *purchase, hold *reservation.Hold, began time.Time) *asking {
+func (g *Gate) newAsking(r *http.Request, p *judge.Case, hold *reservation.Hold, began time.Time) *asking {
 	return &asking{
-		gate: g, runtime: p.runtime, buyer: inquiry.BuyerOf(r).WithoutQuery(), attempt: *p.attempt, values: p.told(g.ask, p.attempt.Ref), turn: p.turn, hold: hold,
+		gate: g, runtime: p.Runtime, buyer: inquiry.BuyerOf(r).WithoutQuery(), attempt: *p.Attempt, values: p.Told(g.ask, p.Attempt.Ref), turn: p.Turn, hold: hold,
 		deadline: began.Add(g.holdOptions.HoldFor),
 	}
 }
@@ -89,7 +90,7 @@ func (a *asking) ask() (v outcome.Decision) {
 	switch {
 	case err != nil:
 		a.said, a.nameless = causeFailed, errors.Is(err, inquiry.ErrNoValue)
-		if c := a.gate.log.Check(zap.DebugLevel, "the shop did not say how an order ended"); c != nil {
+		if c := a.gate.Log().Check(zap.DebugLevel, "the shop did not say how an order ended"); c != nil {
 			c.Write(zap.String("reservation", a.hold.ID), zap.Error(err))
 		}
 		v = outcome.InDoubt
@@ -102,7 +103,7 @@ func (a *asking) ask() (v outcome.Decision) {
 		if lines := a.gate.Ask.Lines; v == outcome.Confirm && lines != nil {
 			var ok bool
 			if a.sold, ok = lines.Sold(answer); !ok {
-				a.gate.log.Warn("the shop's answer to outcome ask has no lines where the gate looks for them, so what it sold is not compared with what was reserved",
+				a.gate.Log().Warn("the shop's answer to outcome ask has no lines where the gate looks for them, so what it sold is not compared with what was reserved",
 					zap.String("lines", lines.Array))
 			}
 		}

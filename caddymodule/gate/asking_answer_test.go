@@ -12,6 +12,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 )
 
@@ -71,11 +72,11 @@ func TestAskByAnswer(t *testing.T) {
 		release 404
 	}
 	reverse_proxy `+shop.Listener.Addr().String())
-	g, err := gate.Of(app.Active()).Find("")
+	g, err := judge.Of(app.Active()).Find("")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Gate().SetAfter(func(time.Duration, func()) *time.Timer {
+	g.Seller.(*gate.Gate).SetAfter(func(time.Duration, func()) *time.Timer {
 		t.Error("the shop is to be asked later about an order that nothing names")
 		return nil
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 	_ "github.com/stockgate/stockgate/caddymodule/operate/operator"
 	_ "github.com/stockgate/stockgate/caddymodule/status"
@@ -99,11 +100,11 @@ func openAsks(t *testing.T, shop *orderShop, holdFor time.Duration) *asks {
 	}
 	s.Load(config)
 	s.OpenSale()
-	g, err := gate.Of(app.Active()).Find("pay")
+	g, err := judge.Of(app.Active()).Find("pay")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Gate().SetAfter(func(wait time.Duration, ask func()) *time.Timer {
+	g.Seller.(*gate.Gate).SetAfter(func(wait time.Duration, ask func()) *time.Timer {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.later = append(s.later, question{wait, ask})

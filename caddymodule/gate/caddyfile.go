@@ -1,133 +1,38 @@
 package gate
 
 import (
-	"encoding/json"
-	"errors"
+	"cmp"
+	"maps"
+	"slices"
 
+	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
-	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
-// ReadDirective reads a gate, and warns about settings that are allowed but rarely
-// intended.
+// ReadDirective reads a gate, and warns about settings that are allowed but rarely intended.
 func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
-	h.Next() // the directive's name
-	at := *h.Dispenser
-	warn := directive.NewWarner(&h, "stockgate")
-	matchers, err := h.ExtractMatcherSet()
-	if err != nil {
-		return nil, h.WrapErr(err)
-	}
-	gate := new(Gate)
-	if err := gate.UnmarshalCaddyfile(h.Dispenser); err != nil {
-		return nil, err
-	}
-	if err := gate.OneAtATime.Resolve(h); err != nil {
-		return nil, err
-	}
-	gate.bind()
-	if err := checkLists(h, &gate.Judge); err != nil {
-		return nil, err
-	}
-	if err := checkFast(h, &at, &gate.Judge, matchers); err != nil {
-		return nil, err
-	}
-	if err := directive.CheckTwice(h, &at, gate.Name, matchers); err != nil {
-		return nil, err
-	}
-	trial, err := checkEarly(h, gate)
-	if err != nil {
-		return nil, directive.WrapOption(at, err)
-	}
-	if err := checkPlaces(h, gate); err != nil {
-		return nil, err
-	}
-	warnMatchers(warn, &gate.Judge, matchers)
-	warnRisks(warn, trial, matchers)
-	warnGuard(warn)
-	return h.NewRoute(matchers, gate), nil
-}
-
-// checkLists checks that the global option defines a gate's lists. Without a global option
-// the app may be configured elsewhere; it then reports the error when it loads.
-func checkLists(h httpcaddyfile.Helper, j *Judge) error {
-	global, ok := h.Option("stockgate").(httpcaddyfile.App)
-	if !ok {
-		return nil
-	}
-	var configured app.App
-	if err := json.Unmarshal(global.Value, &configured); err != nil {
-		return err
-	}
-	for _, uses := range []struct {
-		option string
-		names  []string
-	}{{"deny", j.Deny}, {"allow", j.Allow}} {
-		for _, name := range uses.names {
-			if _, ok := configured.Lists[name]; !ok {
-				return h.WrapErr(accesslist.Unknown(uses.option, name))
-			}
+	return judge.ReadDirective(h, func() *Gate { return new(Gate) }, func(at *caddyfile.Dispenser, g *Gate, matchers caddy.ModuleMap) error {
+		if err := directive.CheckTwice(h, at, g.Name, matchers); err != nil {
+			return err
 		}
-	}
-	return nil
+		return checkPlaces(h, g)
+	})
 }
 
-// Interface guard
-var _ caddyfile.Unmarshaler = (*Gate)(nil)
-
-// checkEarly finds, while the file is adapted, what Provision would refuse whatever the
-// environment is, so that the error names file and line. Provision checks it again, for
-// configurations in JSON.
-//
-// It returns the judge of the trial, which knows the global option.
-func checkEarly(h httpcaddyfile.Helper, g *Gate) (*Judge, error) {
-	trial := new(Gate)
-	if err := reread(g, trial); err != nil {
-		return nil, err
-	}
-	trial.bind()
-	if err := trial.readGlobal(h); err != nil {
-		return nil, err
-	}
-	return &trial.Judge, trial.checkStatic()
-}
-
-// reread reads a handler's options back from its JSON, as Provision gets them.
-func reread(from, into any) error {
-	text, err := json.Marshal(from)
-	if err != nil {
-		return err
-	}
-	return json.Unmarshal(text, into)
-}
-
-// readGlobal gives the judge the app of the global option.
-func (j *Judge) readGlobal(h httpcaddyfile.Helper) error {
-	j.app = new(app.App)
-	if global, ok := h.Option("stockgate").(httpcaddyfile.App); ok {
-		return json.Unmarshal(global.Value, j.app)
-	}
-	return nil
-}
-
-// checkStatic is the part of Provision that depends on the gate's options alone.
-func (g *Gate) checkStatic() error {
-	if err := g.checkReading(); err != nil {
+// CheckStatic is the part of Provision that depends on the gate's options alone.
+func (g *Gate) CheckStatic() error {
+	if err := g.Judge.CheckStatic(); err != nil {
 		return err
 	}
 	if err := g.provisionOutcome(); err != nil {
-		return err
-	}
-	if _, err := g.newRefuser(); err != nil {
-		return err
-	}
-	if err := g.checkSlots(); err != nil {
 		return err
 	}
 	if err := g.provisionTimes(); err != nil {
@@ -146,42 +51,195 @@ func (g *Gate) checkStatic() error {
 	return err
 }
 
-// checkStatic is the part of Provision that depends on the check's options alone.
-func (c *Check) checkStatic() error {
-	if err := c.checkReading(); err != nil {
-		return err
+// UnmarshalCaddyfile reads a gate. Syntax:
+//
+//	stockgate [<matcher>] [<name>] {
+//		graphql   [query.]<field> [<argument> <value...>]
+//		json_body <path> [<value...>]
+//		persisted <file>
+//		websockets pass
+//		jwt      <jwks-url> | hmac <secret> | ed25519 <pem|file> {
+//			issuer   <name>
+//			audience <name>
+//			cookie   <name>
+//			leeway   <duration>
+//		}
+//		sale     <value...>
+//		buyer    <value...>
+//		identity phone|email|address|device|ip <value...>
+//		region   <value...>
+//		line     <sku> [<quantity> [absent 0|1]]
+//		lines    <array> <sku-field> [<quantity-field>]
+//		rate     <value...> <events> <window> [burst <number>] [keys <number>] [ipv6 <bits>] [shared] [late] [shadow]
+//		challenge pow {
+//			above  <attempts> <window>
+//			bits   <least> <most>
+//			header <field>
+//			cookie <name>
+//		}
+//		other_items refuse|pass
+//		deny     <list...>
+//		allow    <list...>
+//		one_at_a_time [shared] <credential...> [except <path|@matcher...>]
+//		lookup   [GET|POST] <url> [<body>] {
+//			at_once <number>
+//			queue   <number>
+//			wait    <duration>
+//			timeout <duration>
+//		}
+//		ref      <value...> [shared]
+//		repeats  <events> <window> [burst <number>] [keys <number>]
+//		idempotency     <value...>
+//		idempotency_ttl <duration>
+//		outcome  response|backend
+//		outcome  ask [GET|POST] <url> [<body>] {
+//			lines    <array> <sku-field> <quantity-field>
+//			payments sync
+//			at_once  <number>
+//			queue    <number>
+//			wait     <duration>
+//			timeout  <duration>
+//		}
+//		@<name> {
+//			status <code|class...>
+//			header <field> [<value...>]
+//			json   <path> [<value...>]
+//			json   !<path>
+//		}
+//		confirm  <code|class|@name...>
+//		release  <code|class|@name...>
+//		in_doubt keep
+//		in_doubt probe <url> {
+//			confirm <code|class|@name...>
+//			release <code|class|@name...>
+//			every   <duration>
+//			longest <duration>
+//			tries   <number>
+//			timeout <duration>
+//			header  <field> <value>
+//		}
+//		queue {
+//			pace      <orders> [<per>]
+//			at_once   <orders>
+//			wait      <duration>
+//			most      <orders>
+//			memory    <size>
+//			longest   <duration>
+//			keep      <duration>
+//			max_body  <size>
+//			again     @<name>
+//			orders_at <path>
+//		}
+//		hold_for        <duration>
+//		max_answer      <size>
+//		forward_timeout <duration>
+//		max_in_flight   <number>
+//		max_body        <size>
+//		body            checked|ignored
+//		also_query      <parameter[=prefix]...>
+//		exits_as        <path...>
+//		shadow
+//		fast_refusals [force] {
+//			log <percentage>
+//		}
+//		refuse [<reason...>|*] problem|error
+//		refuse <reason...>|*   <status> [<body>]
+//		refuse <reason...>|*   <body>
+//		messages [<file>] {
+//			languages <tag...>
+//		}
+//	}
+//
+// graphql, json_body, identity, line, rate, deny, allow, @<name>, confirm, release and refuse may be given more
+// than once. With outcome backend, confirm is an error: the shop confirms through stockgate_api.
+func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
+	d.Next() // the directive's name
+	if d.NextArg() {
+		g.Name = d.Val()
 	}
-	if _, err := c.newRefuser(); err != nil {
-		return err
+	if d.NextArg() {
+		return d.Errf("stockgate takes a matcher and a name, found %q after them", d.Val())
 	}
-	return c.checkSlots()
-}
-
-// checkReading is the part of open that depends on options alone.
-func (j *Judge) checkReading() error {
-	keys, err := ratelimit.Keys(j.Rates)
+	at := *d // where the gate is, for errors about all of it
+	rules := gateRules{gate: g}
+	options := g.Directives()
+	maps.Copy(options, map[string]directive.Option{
+		"ref":             {Usage: "ref <value...> [shared]", Read: g.readRef},
+		"continue":        {Usage: "continue", Read: directive.Flag(&g.Continue)},
+		"lookup":          {Usage: inquiry.LookupUsage, Read: inquiry.ReadLookup(&g.Lookup)},
+		"repeats":         {Usage: ratelimit.RepeatsUsage, Read: ratelimit.ReadRepeats(&g.Repeats)},
+		"idempotency":     {Usage: "idempotency <value...>", Read: directive.Texts(&g.Idempotency)},
+		"idempotency_ttl": {Usage: "idempotency_ttl <duration>", Read: directive.Duration(&g.IdempotencyTTL)},
+		"outcome":         {Usage: "outcome response|backend|ask …", Read: g.readOutcome},
+		"@":               {Usage: "@<name> { … }", Read: g.readAnswer, List: true},
+		// answers that confirm the reservation. Not with `outcome backend`. Default: `2xx`.
+		"confirm": {Usage: "confirm <code|class|@name...>", Read: rules.read("confirm"), List: true},
+		// answers that release it. Default: `4xx` except 408, 409 and 499; with `outcome backend` none.
+		"release":         {Usage: "release <code|class|@name...>", Read: rules.read("release"), List: true},
+		"in_doubt":        {Usage: inDoubtUsage, Read: rules.readInDoubt},
+		"queue":           {Usage: waiting.Usage, Read: waiting.ReadOption(&g.Queue)},
+		"hold_for":        {Usage: "hold_for <duration>", Read: directive.Duration(&g.HoldFor)},
+		"max_answer":      {Usage: "max_answer <size>", Read: directive.Size(&g.MaxAnswer)},
+		"forward_timeout": {Usage: "forward_timeout <duration>", Read: directive.Duration(&g.ForwardTimeout)},
+		"shadow":          {Usage: "shadow", Read: directive.Flag(&g.Shadow)},
+		"exits_as":        {Usage: "exits_as <path...>", Read: directive.Texts(&g.ExitsAs)},
+	})
+	options["check"] = directive.Option{Read: func(d *caddyfile.Dispenser, _ string) error { return d.WrapErr(errCheck) }} // no option, see Gate.Check
+	err := directive.ReadBlock(d, options)
 	if err != nil {
 		return err
 	}
-	if j.reader, err = j.newReader(keys); err != nil {
-		return err
+	if err := cmp.Or(g.Bind().Conflict(), g.outcomeConflict()); err != nil {
+		return directive.WrapOption(at, err)
 	}
-	if err := j.Options.Check(j.expressions()); err != nil {
-		return err
-	}
-	if err := j.checkOtherItems(); err != nil {
-		return err
-	}
-	if _, err := guard.QueryPaths(j.AlsoQuery); err != nil {
-		return err
-	}
-	return j.provisionLookup()
+	return rules.check()
 }
 
-// checkSlots reports a number of slots that cannot be.
-func (j *Judge) checkSlots() error {
-	if j.MaxInFlight < 0 {
-		return errors.New("max_in_flight must be positive")
+func (g *Gate) readOutcome(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 1, -1)
+	if err != nil {
+		return err
+	}
+	if g.Outcome = args[0]; g.Outcome == "ask" {
+		return inquiry.ReadAsk(d, args[1:], &g.Ask)
+	}
+	if len(args) > 1 {
+		return d.Errf("wrong number of arguments: write `%s`", usage)
+	}
+	if g.Outcome != "response" && g.Outcome != "backend" {
+		return d.Errf("outcome %q is not supported: write `%s`", g.Outcome, usage)
 	}
 	return nil
+}
+
+// readRef reads where the ref is found. A ref has no constants, so that its last word may
+// say that it is shared.
+func (g *Gate) readRef(d *caddyfile.Dispenser, usage string) error {
+	args, err := directive.Arguments(d, usage, 1, -1)
+	if err != nil {
+		return err
+	}
+	if last := len(args) - 1; args[last] == "shared" {
+		g.RefShared, args = true, args[:last]
+	}
+	if len(args) == 0 {
+		return d.Errf("ref has no value: write `%s`", usage)
+	}
+	g.Ref = args
+	return nil
+}
+
+// checkPlaces refuses a queue whose buyers cannot ask where their orders stand. The sites that
+// invoke a named route are not known here.
+func checkPlaces(h httpcaddyfile.Helper, g *Gate) error {
+	block := directive.BlockOf(&h)
+	if g.Queue == nil || block == nil || block.IsNamedRoute {
+		return nil
+	}
+	for _, s := range block.Segments {
+		if slices.ContainsFunc(s, func(t caddyfile.Token) bool { return t.Text == "stockgate_status" }) {
+			return nil
+		}
+	}
+	return h.Err("queue: buyers ask at /orders of stockgate_status where their orders stand: add `stockgate_status` to the site")
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/filters/attempt"
 )
 
@@ -20,9 +21,9 @@ const (
 		"ask the shop with `outcome ask` and `lines`, which compares them"
 )
 
-// CartRisk returns a warning about a cart that may change between its lookup and the order; empty: there is
+// cartRisk returns a warning about a cart that may change between its lookup and the order; empty: there is
 // none. all are the judges of the configuration.
-func (g *Gate) CartRisk(all []*Judge) string {
+func (g *Gate) cartRisk(all []*judge.Judge) string {
 	switch {
 	case g.Lookup == nil:
 	case g.OneAtATime == nil:
@@ -38,12 +39,12 @@ func (g *Gate) CartRisk(all []*Judge) string {
 
 // waitsFor reports whether requests at another judge of the server wait for the orders of their session, or, where
 // the gate looks its id up, of their cart.
-func (g *Gate) waitsFor(other *Judge) bool {
+func (g *Gate) waitsFor(other *judge.Judge) bool {
 	wanted := g.lookedUp()
 	if len(wanted) == 0 {
 		wanted = g.OneAtATime.Credentials
 	}
-	return other != &g.Judge && other.server == g.server && other.OneAtATime != nil &&
+	return other != &g.Judge && other.Server() == g.Server() && other.OneAtATime != nil &&
 		slices.ContainsFunc(other.OneAtATime.Credentials, func(c string) bool { return slices.Contains(wanted, c) })
 }
 
@@ -62,7 +63,7 @@ func (g *Gate) otherCarts() (risks []string) {
 	if g.Lookup == nil {
 		return nil
 	}
-	for _, pattern := range g.around.paths {
+	for _, pattern := range g.Paths() {
 		if at, ok := namedSegment(pattern); ok && !g.looksUp(at) {
 			risks = append(risks, fmt.Sprintf(otherCart, pattern, at))
 		}

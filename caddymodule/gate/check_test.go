@@ -7,13 +7,15 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/check"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/internal/strictjson"
 )
 
 // TestCheckHasTheOptionsOfTheGate: the JSON of a check with every option is that of a gate
 // with the same ones. No option of the gate hides one of theirs.
 func TestCheckHasTheOptionsOfTheGate(t *testing.T) {
-	var check gate.Check
+	var check check.Check
 	fill(reflect.ValueOf(&check.AttemptOptions).Elem())
 	text, err := json.Marshal(&check)
 	if err != nil {
@@ -30,7 +32,7 @@ func TestCheckHasTheOptionsOfTheGate(t *testing.T) {
 		t.Errorf("the gate has %d values of sale", n)
 	}
 	var top map[string]any
-	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[gate.AttemptOptions]()), func(f reflect.StructField) bool { return f.Anonymous })
+	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[judge.AttemptOptions]()), func(f reflect.StructField) bool { return f.Anonymous })
 	if err := json.Unmarshal(text, &top); err != nil || len(top) != len(fields) {
 		t.Errorf("the JSON has %d options: %s", len(top), text)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
@@ -50,7 +51,7 @@ func init() { caddy.RegisterModule(new(Gate)) }
 // `{http.stockgate.reservation}` | the reservation's id
 // `{http.stockgate.ref}` | the shop's own name of the order or cart
 type Gate struct {
-	AttemptOptions
+	judge.AttemptOptions
 	// Check is no option, and an error: the handler stockgate_check refuses early and reserves nothing.
 	Check json.RawMessage `json:"check,omitempty"`
 	// Ref is the shop's name of the order or cart, 1 to 128 characters: sold once to its buyer, then forwarded again.
@@ -127,16 +128,16 @@ type Gate struct {
 	// done, and metrics and reports say it.
 	Shadow bool `json:"shadow,omitempty"`
 
-	Judge          `json:"-"`
+	judge.Judge    `json:"-"`
 	ask            *inquiry.Inquiry // nil: the outcome is not asked
 	asksLater      *filters.Slots   // bounds the orders that are asked about again
 	after          func(time.Duration, func()) *time.Timer
 	outcomes       *outcome.Rules
 	holdOptions    edge.HoldOptions
-	probe          *probe.Probe  // nil: holds in doubt are kept
+	probe          *probe.Probe // nil: holds in doubt are kept
+	repeats        ratelimit.RepeatRate
 	forwardTimeout time.Duration // how long the shop may take; 0: until the token expires
 	slots          forward.Slots
-	bypassing      *filters.Slots // bounds the orders at the shop in a bypass
 	// prints are those under which orders of the gate wait; otherRules judge orders that were made with
 	// the other outcome mode; later is the answer that puts an order off, nil: there is none.
 	prints     prints
@@ -146,7 +147,7 @@ type Gate struct {
 	asking     *filters.Slots // bounds the attempts that ask Redis about earlier orders
 	// refIsLookedUp: the gate has a queue, and the cart that is looked up has the ref.
 	refIsLookedUp bool
-	sharesQueue   string // a warning, see SharesQueue
+	sharesQueue   string // a warning, see sharedQueue; empty: there is none
 	shadow        shadowed
 }
 
@@ -157,56 +158,54 @@ func (*Gate) CaddyModule() caddy.ModuleInfo {
 
 // Provision compiles the gate.
 func (g *Gate) Provision(ctx caddy.Context) error {
-	return g.inSite(ctx, g.provision(ctx))
+	return g.InSite(ctx, g.provision(ctx))
 }
 
 func (g *Gate) provision(ctx caddy.Context) error {
-	g.bind()
+	g.Bind()
 	if g.Check != nil {
 		return errCheck
 	}
-	if err := g.conflict(); err != nil {
-		return err
-	}
-	keys, err := g.open(ctx)
-	if err != nil {
+	if err := g.Judge.Open(ctx); err != nil {
 		return err
 	}
 	if err := g.provisionOutcome(); err != nil {
 		return err
 	}
-	if err := g.provisionFilters(); err != nil {
-		return err
-	}
 	if err := g.provisionHolds(); err != nil {
 		return err
 	}
-	if err := errors.Join(g.openLimits(keys), g.rates.OpenRepeats(g.Name, len(g.Ref) > 0, g.Repeats)); err != nil {
-		return err
+	if len(g.Ref) > 0 {
+		if err := g.repeats.Open(g.Name, g.Repeats); err != nil {
+			return err
+		}
 	}
 	if err := g.provisionShadow(); err != nil {
 		return err
 	}
-	if err := g.provisionServer(ctx); err != nil {
-		return err
-	}
-	g.compileRules()
-	return Of(g.app).add(&g.Judge)
+	return g.provisionServer(ctx)
 }
 
 var errCheck = errors.New("check is no option of a gate, which reserves stock: write `stockgate_check` in place of `stockgate`, without check, to refuse early and reserve nothing")
 
-// bind gives the judge its gate's options.
-func (g *Gate) bind() {
-	g.Judge.AttemptOptions, g.gate = &g.AttemptOptions, g
-	g.names = names{g.Ref, g.RefShared, g.Continue, g.Idempotency, g.Lookup}
+// Bind gives the judge its gate's options.
+func (g *Gate) Bind() *judge.Judge {
+	g.Setup = judge.Setup{
+		AttemptOptions: &g.AttemptOptions,
+		Names:          judge.Names{Ref: g.Ref, RefShared: g.RefShared, Continue: g.Continue, Idempotency: g.Idempotency, Lookup: g.Lookup},
+		Seller:         g, InShadow: g.Shadow,
+	}
+	return &g.Judge
 }
 
 // Cleanup releases what Provision has acquired, even if it failed halfway.
 func (g *Gate) Cleanup() error {
+	if g.App() != nil {
+		Of(g.App()).remove(g)
+	}
 	g.ask.Close()
 	g.verifying.Close()
-	return g.close()
+	return errors.Join(g.Close(), g.repeats.Close())
 }
 
 // ServeHTTP takes one request through the gate: it reads the attempt, judges it by the rules, reserves, signs
@@ -218,27 +217,27 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if g.Shadow {
 		return g.serveShadow(w, r, next)
 	}
-	bypass := g.bypass.State()
+	bypass := g.BypassState()
 	if bypass == app.BypassOn {
-		return g.serveBypassed(w, r, next)
+		return g.ServeBypassed(w, r, next)
 	}
-	p := &purchase{visit: g.visit(w, r)}
-	defer p.endTurn(r)
+	p := &judge.Case{Visit: g.Visit(w, r)}
+	defer p.EndTurn(r)
 	before := guard.PassageOf(r)
-	switch over, err := g.meet(w, r, next, p); {
+	switch over, err := g.Meet(w, r, next, p); {
 	case over:
 		return err
-	case p.ticket != "":
+	case p.Ticket != "":
 		return g.accept(w, r, p)
-	case p.stored != nil:
+	case p.Stored != nil:
 		return g.replay(w, r, p)
-	case bypass == app.BypassEnding && p.scope == scope.Attempt && !p.unlisted: // Redis does not know what was sold meanwhile
-		return g.refuse(w, r, p.saleID(), p.began, refuse.Unavailable)
+	case bypass == app.BypassEnding && p.Scope == scope.Attempt && !p.Unlisted: // Redis does not know what was sold meanwhile
+		return g.Refuse(w, r, p.SaleID(), p.Began, refuse.Unavailable)
 	}
 	guard.NotePassage(r, guard.PassageDecided)
 	var err error
-	if p.unlisted || p.scope == scope.Other {
-		err = g.handOn(w, r, next, p)
+	if p.Unlisted || p.Scope == scope.Other {
+		err = g.HandOn(w, r, next, p)
 	} else {
 		err = g.sell(w, r, next, p)
 	}

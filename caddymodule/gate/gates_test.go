@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
 	"github.com/stockgate/stockgate/filters/outcome"
 )
@@ -14,7 +15,7 @@ func TestGatesOfOneNameProbeAlike(t *testing.T) {
 	there := func(path string) map[string]outcome.AnswerMatcher {
 		return map[string]outcome.AnswerMatcher{"there": {JSON: []outcome.JSONTest{{Path: path}}}}
 	}
-	main := AttemptOptions{Name: "main"}
+	main := judge.AttemptOptions{Name: "main"}
 	for _, c := range []struct {
 		name string
 		a, b *Gate
@@ -30,16 +31,10 @@ func TestGatesOfOneNameProbeAlike(t *testing.T) {
 		{"answers differ", &Gate{InDoubt: ask("http://a/{id}"), Answers: there("a")}, &Gate{InDoubt: ask("http://a/{id}"), Answers: there("b")}, "two gates without a name"},
 	} {
 		gs := new(Gates)
-		c.a.bind()
-		c.b.bind()
-		check := new(Check)
-		check.bind()
-		for _, first := range []*Judge{&check.Judge, &c.a.Judge} {
-			if err := gs.add(first); err != nil {
-				t.Errorf("%s: %v", c.name, err)
-			}
+		if err := gs.add(c.a); err != nil {
+			t.Errorf("%s: %v", c.name, err)
 		}
-		err := gs.add(&c.b.Judge)
+		err := gs.add(c.b)
 		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, it should say %q", c.name, err, c.says)
 		}

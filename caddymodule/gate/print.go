@@ -30,7 +30,7 @@ func (g *Gate) orderPrint() string { return g.prints.order }
 // printOrder sets orderPrint while the gate is provisioned.
 func (g *Gate) printOrder(ctx caddy.Context) {
 	var hosts []string
-	for _, set := range matchers.Around(ctx, g.server) {
+	for _, set := range matchers.Around(ctx, g.Server()) {
 		for _, m := range set {
 			if host, ok := m.(*caddyhttp.MatchHost); ok {
 				hosts = append(hosts, *host...)
@@ -43,10 +43,6 @@ func (g *Gate) printOrder(ctx caddy.Context) {
 		g.prints.reads = printOf(g.prints.order, g.prints.reads)
 	}
 }
-
-// SharesQueue returns a warning if another gate of the configuration sends orders of this one that wait,
-// although it differs; empty: none does.
-func (g *Gate) SharesQueue() string { return g.sharesQueue }
 
 // differsFrom reports whether two gates have one line of orders, and the options of one of them only.
 func (p *prints) differsFrom(other *prints) bool {

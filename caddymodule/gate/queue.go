@@ -11,6 +11,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/filters/refuse"
@@ -46,19 +47,19 @@ func (g *Gate) provisionQueue() (err error) {
 }
 
 // enqueue reserves stock for an order that waits where others do.
-func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *purchase, id string, options edge.HoldOptions) (reservation.Hold, *sale.Refusal, error) {
-	q, saleID := p.runtime.Queue(), p.saleID()
+func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *judge.Case, id string, options edge.HoldOptions) (reservation.Hold, *sale.Refusal, error) {
+	q, saleID := p.Runtime.Queue(), p.SaleID()
 	options.Queue = &reservation.QueueOptions{
 		Pace: g.Queue.ShopPace(), Most: int64(g.Queue.Most), Memory: g.Queue.Memory, Longest: time.Duration(g.Queue.Longest), Edge: q.Edge, Gate: g.orderPrint(),
 	}
-	if int64(len(p.body)) <= g.Queue.MaxBody { // else it does not wait
+	if int64(len(p.Body)) <= g.Queue.MaxBody { // else it does not wait
 		var err error
 		if options.Queue.Order, err = g.pack(r, p, id); err != nil {
 			return reservation.Hold{}, nil, err
 		}
 	}
 	w := q.Enter(saleID, id, g.orderPrint(), options.Queue.Order)
-	hold, refusal, err := p.runtime.Hold(context.WithoutCancel(ctx), id, p.listing, p.attempt, p.lines, options)
+	hold, refusal, err := p.Runtime.Hold(context.WithoutCancel(ctx), id, p.Listing, p.Attempt, p.Lines, options)
 	if err != nil || refusal != nil || hold.State != record.Waiting {
 		w.Leave()
 		if errors.Is(err, edge.ErrUnknown) && g.mayBeSent(ctx, p, id) {
@@ -67,35 +68,35 @@ func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *purchase, id str
 		return hold, refusal, err
 	}
 	w.Wait()
-	p.waiter = w
+	p.Waiter = w
 	return hold, nil, nil
 }
 
 // mayBeSent reports whether an order that may wait, although Redis has not said so, may be sent. This
 // edge does not send it; another one does if this one was silent for so long that it counts as dead.
-func (g *Gate) mayBeSent(ctx context.Context, p *purchase, id string) bool {
+func (g *Gate) mayBeSent(ctx context.Context, p *judge.Case, id string) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unheardFor)
 	defer cancel()
-	_, err := p.runtime.ReleaseEventually(ctx, p.saleID(), id, reservation.SourceUnheard, "unsent")
+	_, err := p.Runtime.ReleaseEventually(ctx, p.SaleID(), id, reservation.SourceUnheard, "unsent")
 	return err != nil
 }
 
 // pack returns what is needed to send the order without its request.
-func (g *Gate) pack(r *http.Request, p *purchase, id string) ([]byte, error) {
-	o := waiting.OrderOf(r, p.body)
-	o.Gate, o.Server, o.Attempt, o.Lines = g.orderPrint(), g.serverName(), *p.attempt, p.lines
-	o.Config, o.Reads, o.Mode, o.HoldFor, o.At = g.prints.config, g.prints.reads, g.mode(), g.holdOptions.HoldFor, p.began
-	if p.attempt.Key != "" {
-		o.KeepCopy = max(g.holdOptions.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
+func (g *Gate) pack(r *http.Request, p *judge.Case, id string) ([]byte, error) {
+	o := waiting.OrderOf(r, p.Body)
+	o.Gate, o.Server, o.Attempt, o.Lines = g.orderPrint(), g.serverName(), *p.Attempt, p.Lines
+	o.Config, o.Reads, o.Mode, o.HoldFor, o.At = g.prints.config, g.prints.reads, g.mode(), g.holdOptions.HoldFor, p.Began
+	if p.Attempt.Key != "" {
+		o.KeepCopy = max(g.holdOptions.KeyTTL, p.Listing.Sale.EndsAt.Sub(p.Listing.Now()))
 	}
-	return p.runtime.Queue().Pack(p.saleID(), id, o)
+	return p.Runtime.Queue().Pack(p.SaleID(), id, o)
 }
 
 // await waits for the order's turn. When the client has waited long enough, it is told where the order
 // stands, or that it left the line.
-func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hold reservation.Hold) takeoff {
-	w, q := p.waiter, p.runtime.Queue()
-	p.waiter = nil
+func (g *Gate) await(r *http.Request, p *judge.Case, pl *forward.InFlightSlot, hold reservation.Hold) takeoff {
+	w, q := p.Waiter, p.Runtime.Queue()
+	p.Waiter = nil
 	defer w.Leave()
 	timer := time.NewTimer(g.Queue.WaitOf(r))
 	defer timer.Stop()
@@ -115,24 +116,24 @@ func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hol
 			asked := time.Now()
 			sent, err := q.Send(ctx, t, g.holdOptions.HoldFor, g.holdOptions.Margin, g.mode())
 			if errors.Is(err, queue.ErrNotYours) {
-				p.endTurn(r)
+				p.EndTurn(r)
 				w.Wait()
 				continue
 			}
 			// Redis may have heard it, and is told that it was not sent
 			if err != nil || g.timeToForward(&sent, asked) <= 0 {
-				p.endTurn(r)
+				p.EndTurn(r)
 				w.Unsent(t, time.Duration(g.Queue.Longest), g.holdOptions.Margin)
 				continue
 			}
-			p.try = t.Try
+			p.Try = t.Try
 			sent.Lines, sent.Ref, sent.Shadow = hold.Lines, hold.Ref, hold.Shadow
 			return g.forwarding(r, p, pl, sent, asked)
 		case <-timer.C:
 			return g.tells(ctx, p, hold.ID)
 		case <-r.Context().Done():
 			// nothing leads the client back to its order, unless it has a key
-			if !g.leadsBack(p.attempt) && q.Cancel(ctx, p.saleID(), hold.ID, "its client left") == nil {
+			if !g.leadsBack(p.Attempt) && q.Cancel(ctx, p.SaleID(), hold.ID, "its client left") == nil {
 				return refused(refuseLeft)
 			}
 			return g.tells(ctx, p, hold.ID) // it may have closed only its own side, and the order goes on
@@ -141,17 +142,17 @@ func (g *Gate) await(r *http.Request, p *purchase, pl *forward.InFlightSlot, hol
 }
 
 // tell finds out where an order stands, so that the client can ask for it later.
-func (g *Gate) tell(ctx context.Context, p *purchase, id string) *sale.Refusal {
-	q := p.runtime.Queue()
-	ticket, err := q.Ticket(p.saleID(), id)
+func (g *Gate) tell(ctx context.Context, p *judge.Case, id string) *sale.Refusal {
+	q := p.Runtime.Queue()
+	ticket, err := q.Ticket(p.SaleID(), id)
 	if err != nil {
 		return refuse.Unavailable
 	}
-	if p.place, err = q.Place(ctx, p.saleID(), id); err != nil {
-		p.place = queue.Place{State: record.Waiting} // it waits all the same
+	if p.Place, err = q.Place(ctx, p.SaleID(), id); err != nil {
+		p.Place = queue.Place{State: record.Waiting} // it waits all the same
 	}
-	p.ticket = ticket
-	meter.CountAttempt(p.saleID(), "waiting", "")
+	p.Ticket = ticket
+	meter.CountAttempt(p.SaleID(), "waiting", "")
 	return nil
 }
 
@@ -162,15 +163,15 @@ func (g *Gate) leadsBack(a *sale.Attempt) bool {
 }
 
 // release takes an order out of the line that must not be sent.
-func (g *Gate) release(ctx context.Context, p *purchase, id string, no *sale.Refusal) takeoff {
-	if p.runtime.Queue().Cancel(ctx, p.saleID(), id, string(no.Reason)) != nil {
+func (g *Gate) release(ctx context.Context, p *judge.Case, id string, no *sale.Refusal) takeoff {
+	if p.Runtime.Queue().Cancel(ctx, p.SaleID(), id, string(no.Reason)) != nil {
 		return g.hasLeft(ctx, p, id) // another edge may have sent it
 	}
 	return refused(no)
 }
 
 // tells is tell for an order that does not go to the shop now.
-func (g *Gate) tells(ctx context.Context, p *purchase, id string) takeoff {
+func (g *Gate) tells(ctx context.Context, p *judge.Case, id string) takeoff {
 	if no := g.tell(ctx, p, id); no != nil {
 		return refused(no)
 	}
@@ -178,18 +179,18 @@ func (g *Gate) tells(ctx context.Context, p *purchase, id string) takeoff {
 }
 
 // again202 tells the client of a repeat where the order of its key stands.
-func (g *Gate) again202(r *http.Request, p *purchase, b *reservation.AlreadyBound) *sale.Refusal {
+func (g *Gate) again202(r *http.Request, p *judge.Case, b *reservation.AlreadyBound) *sale.Refusal {
 	if no := g.tell(context.WithoutCancel(r.Context()), p, b.ID); no != nil {
 		return no
 	}
-	p.bound = b
+	p.Bound = b
 	return nil
 }
 
 // hasLeft is the answer about an order that is not in the line any more: a refusal where it was
 // released, else its place.
-func (g *Gate) hasLeft(ctx context.Context, p *purchase, id string) takeoff {
-	place, err := p.runtime.Queue().Place(ctx, p.saleID(), id)
+func (g *Gate) hasLeft(ctx context.Context, p *judge.Case, id string) takeoff {
+	place, err := p.Runtime.Queue().Place(ctx, p.SaleID(), id)
 	if err == nil && !place.Sent && (place.State == record.Released || place.State == record.Expired) {
 		if reason, known := place.Refused(); known {
 			return refused(sale.Refuse(reason))
@@ -200,30 +201,30 @@ func (g *Gate) hasLeft(ctx context.Context, p *purchase, id string) takeoff {
 }
 
 // accept answers 202 with the place of the order.
-func (g *Gate) accept(w http.ResponseWriter, r *http.Request, p *purchase) error {
-	_, id, _ := p.runtime.Queue().ReadTicket(p.ticket)
-	p.publish(r, "waiting", id)
-	return waiting.Accept(w, r, p.place, id, g.Queue.OrdersAt+"/"+p.ticket)
+func (g *Gate) accept(w http.ResponseWriter, r *http.Request, p *judge.Case) error {
+	_, id, _ := p.Runtime.Queue().ReadTicket(p.Ticket)
+	p.Publish(r, "waiting", id)
+	return waiting.Accept(w, r, p.Place, id, g.Queue.OrdersAt+"/"+p.Ticket)
 }
 
 // putOff lets an order wait again that the shop wants later.
-func (g *Gate) putOff(r *http.Request, p *purchase, pl *forward.InFlightSlot, f *forward.Forwarding) takeoff {
-	p.endTurn(r)
-	ctx, id, q := context.WithoutCancel(r.Context()), f.Hold.ID, p.runtime.Queue()
+func (g *Gate) putOff(r *http.Request, p *judge.Case, pl *forward.InFlightSlot, f *forward.Forwarding) takeoff {
+	p.EndTurn(r)
+	ctx, id, q := context.WithoutCancel(r.Context()), f.Hold.ID, p.Runtime.Queue()
 	packed, err := g.pack(r, p, id)
 	if err == nil {
-		p.waiter = q.Enter(p.saleID(), id, g.orderPrint(), packed)
-		err = q.Again(ctx, queue.Turn{Sale: p.saleID(), ID: id, Try: p.try}, g.orderPrint(), packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
+		p.Waiter = q.Enter(p.SaleID(), id, g.orderPrint(), packed)
+		err = q.Again(ctx, queue.Turn{Sale: p.SaleID(), ID: id, Try: p.Try}, g.orderPrint(), packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
 	}
 	if err == nil {
-		p.waiter.Wait()
+		p.Waiter.Wait()
 		return g.await(r, p, pl, f.Hold)
 	}
-	if p.waiter != nil {
-		p.waiter.Leave()
-		p.waiter = nil
+	if p.Waiter != nil {
+		p.Waiter.Leave()
+		p.Waiter = nil
 	}
-	if g.putOffTooOften(ctx, p.runtime, p.saleID(), id, err) {
+	if g.putOffTooOften(ctx, p.Runtime, p.SaleID(), id, err) {
 		return refused(refuse.NotSent)
 	}
 	return g.tells(ctx, p, id)
@@ -234,7 +235,7 @@ func (g *Gate) putOff(r *http.Request, p *purchase, pl *forward.InFlightSlot, f 
 // once more, or in doubt at its deadline.
 func (g *Gate) putOffTooOften(ctx context.Context, d *edgeruntime.Runtime, saleID, id string, err error) bool {
 	if !errors.Is(err, queue.ErrTooOften) {
-		g.log.Warn("redis did not say whether an order that the shop wants later waits again: if not, it is in doubt at its deadline",
+		g.Log().Warn("redis did not say whether an order that the shop wants later waits again: if not, it is in doubt at its deadline",
 			zap.String("sale", saleID), zap.String("reservation", id), zap.Error(err))
 		return false
 	}

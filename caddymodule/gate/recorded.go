@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/filters/outcome"
 	"github.com/stockgate/stockgate/filters/scope"
 	"github.com/stockgate/stockgate/internal/sale"
@@ -18,11 +19,11 @@ import (
 
 // unlike reads an order's request as the gate reads it now. It returns what is not as it was when stock
 // was held for it, empty: nothing. known is false if that cannot be found out now.
-func (g *Gate) unlike(r *http.Request, made *purchase, saleID string, o *queue.Order) (what string, known bool) {
-	p := &purchase{visit: visit{purpose: trying, began: made.began, repl: made.repl, out: make(http.Header), asOf: o.At}}
-	no, err := g.inScope(r, p)
-	if no == nil && err == nil && p.scope == scope.Attempt {
-		no, err = g.read(r, p)
+func (g *Gate) unlike(r *http.Request, made *judge.Case, saleID string, o *queue.Order) (what string, known bool) {
+	p := &judge.Case{Visit: judge.Visit{Purpose: judge.Trying, Began: made.Began, Repl: made.Repl, Out: make(http.Header), AsOf: o.At}}
+	no, err := g.InScope(r, p)
+	if no == nil && err == nil && p.Scope == scope.Attempt {
+		no, err = g.Read(r, p)
 	}
 	switch {
 	case err != nil:
@@ -31,10 +32,10 @@ func (g *Gate) unlike(r *http.Request, made *purchase, saleID string, o *queue.O
 		return "", false
 	case no != nil:
 		return string(no.Reason), true
-	case p.scope != scope.Attempt:
+	case p.Scope != scope.Attempt:
 		return "operation", true
 	}
-	return difference(p.attempt, &o.Attempt, saleID), true
+	return difference(p.Attempt, &o.Attempt, saleID), true
 }
 
 // difference names what of an order is not as it was; empty: nothing.

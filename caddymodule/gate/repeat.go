@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/internal/edge"
@@ -24,12 +25,14 @@ const (
 	inDoubtWait = 10
 )
 
-// repeats looks for what an earlier attempt with the same idempotency key or ref has left. Redis is
+var refuseKeyReused = sale.Refuse(sale.KeyReused)
+
+// FindRepeat looks for what an earlier attempt with the same idempotency key or ref has left. Redis is
 // asked only if something may be bound, as far as the edge has read.
-func (g *Gate) repeats(r *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
-	for _, l := range candidates(p.runtime.Catalogue(), p.attempt) {
-		if p.runtime.MayRepeat(l, p.attempt) {
-			if no := g.lookUp(r, p, l); no != nil || p.bound != nil {
+func (g *Gate) FindRepeat(r *http.Request, p *judge.Case) (no *sale.Refusal, ends bool) {
+	for _, l := range judge.Candidates(p.Runtime.Catalogue(), p.Attempt) {
+		if p.Runtime.MayRepeat(l, p.Attempt) {
+			if no := g.lookUp(r, p, l); no != nil || p.Bound != nil {
 				return no, true
 			}
 		}
@@ -37,11 +40,11 @@ func (g *Gate) repeats(r *http.Request, p *purchase) (no *sale.Refusal, ends boo
 	return nil, false
 }
 
-// unlessRepeat is the refusal of an attempt, unless it has the answer of an earlier one.
-func (g *Gate) unlessRepeat(r *http.Request, p *purchase, no *sale.Refusal) *sale.Refusal {
-	if earlier := g.repeatsUnread(r, p, no); earlier != nil || p.bound != nil {
-		delete(p.out, refuse.RateLimitHeader)
-		delete(p.out, refuse.RatePolicyHeader)
+// UnlessRepeat is the refusal of an attempt, unless it has the answer of an earlier one.
+func (g *Gate) UnlessRepeat(r *http.Request, p *judge.Case, no *sale.Refusal) *sale.Refusal {
+	if earlier := g.repeatsUnread(r, p, no); earlier != nil || p.Bound != nil {
+		delete(p.Out, refuse.RateLimitHeader)
+		delete(p.Out, refuse.RatePolicyHeader)
 		return earlier
 	}
 	return no
@@ -50,21 +53,21 @@ func (g *Gate) unlessRepeat(r *http.Request, p *purchase, no *sale.Refusal) *sal
 // repeatsUnread looks again before the attempt is refused for another reason: another edge
 // may have bound its key or ref, and this edge may not have read that yet. no is the
 // refusal. If it cannot be read, the attempt is refused as unavailable.
-func (g *Gate) repeatsUnread(r *http.Request, p *purchase, no *sale.Refusal) *sale.Refusal {
-	if !p.named() || no.Reason == sale.Unavailable {
+func (g *Gate) repeatsUnread(r *http.Request, p *judge.Case, no *sale.Refusal) *sale.Refusal {
+	if !p.Named() || no.Reason == sale.Unavailable {
 		return nil
 	}
-	for _, l := range candidates(p.runtime.Catalogue(), p.attempt) {
-		if p.unbound == l {
+	for _, l := range judge.Candidates(p.Runtime.Catalogue(), p.Attempt) {
+		if p.Unbound == l {
 			continue // it has no reservation there
 		}
-		switch isNew, err := p.runtime.SurelyNew(l, p.attempt); {
+		switch isNew, err := p.Runtime.SurelyNew(l, p.Attempt); {
 		case err != nil:
 			return refuse.Unavailable
 		case isNew:
 			continue
 		}
-		if earlier := g.lookUp(r, p, l); earlier != nil || p.bound != nil {
+		if earlier := g.lookUp(r, p, l); earlier != nil || p.Bound != nil {
 			return earlier
 		}
 	}
@@ -73,37 +76,25 @@ func (g *Gate) repeatsUnread(r *http.Request, p *purchase, no *sale.Refusal) *sa
 
 // lookUp asks Redis whether the attempt is a repeat in a sale. It has a bound of its own,
 // so that it takes no capacity from attempts that reserve.
-func (g *Gate) lookUp(r *http.Request, p *purchase, l *edge.Listing) *sale.Refusal {
+func (g *Gate) lookUp(r *http.Request, p *judge.Case, l *edge.Listing) *sale.Refusal {
 	if !g.asking.Take() {
 		return refuse.Busy
 	}
 	defer g.asking.Give()
-	lines := linesIn(l.Sale, p.attempt)
-	b, err := p.runtime.Lookup(context.WithoutCancel(r.Context()), l, p.attempt, lines)
+	lines := linesIn(l.Sale, p.Attempt)
+	b, err := p.Runtime.Lookup(context.WithoutCancel(r.Context()), l, p.Attempt, lines)
 	if err != nil {
-		if c := g.log.Check(zap.DebugLevel, "redis did not say what an idempotency key or ref has got"); c != nil {
+		if c := g.Log().Check(zap.DebugLevel, "redis did not say what an idempotency key or ref has got"); c != nil {
 			c.Write(zap.Error(err))
 		}
 		return refuse.Unavailable
 	}
 	if b == nil {
-		p.unbound = l
+		p.Unbound = l
 		return nil
 	}
-	p.listing, p.lines = l, lines
+	p.Listing, p.Lines = l, lines
 	return g.judgeBound(r, p, b)
-}
-
-// candidates returns the sales in which an attempt may have been made before, including
-// ended and closed ones.
-func candidates(c *edge.Catalogue, a *sale.Attempt) []*edge.Listing {
-	if a.Sale == "" {
-		return c.Listing(a.Lines[0].SKU)
-	}
-	if l, ok := c.Sale(a.Sale); ok {
-		return []*edge.Listing{l}
-	}
-	return nil
 }
 
 // linesIn returns the attempt's lines as the sale would hold them, even if it would not
@@ -131,38 +122,38 @@ func linesIn(s *sale.Sale, a *sale.Attempt) []sale.Line {
 
 // judgeBound decides on an attempt whose key, ref or lines already have a reservation: a
 // refusal, the stored answer, or forwarding it again.
-func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.AlreadyBound) *sale.Refusal {
+func (g *Gate) judgeBound(r *http.Request, p *judge.Case, b *reservation.AlreadyBound) *sale.Refusal {
 	id := b.ID
 	if !b.Same {
 		id = "" // it may belong to another buyer
 	}
 	switch sold := b.State == record.Confirmed || b.State == record.Unbacked; {
-	case b.By == "ref" && b.State == record.Held && g.swaps(p.attempt, b.Same):
-		p.inPlaceOf, p.heldIn = b.ID, p.saleID()
+	case b.By == "ref" && b.State == record.Held && g.swaps(p.Attempt, b.Same):
+		p.InPlaceOf, p.HeldIn = b.ID, p.SaleID()
 		return nil
 	case b.By == "key" && !b.Same:
 		return refuseKeyReused
 	case b.By == "key" && g.Queue != nil && (b.State == record.Waiting || b.State == record.Held && g.mode() != record.ModeBackend):
 		return g.again202(r, p, b)
-	case b.State == record.Waiting && b.By != "key" && g.leadsBack(p.attempt):
+	case b.State == record.Waiting && b.By != "key" && g.leadsBack(p.Attempt):
 		return g.cartWaits(r, p, b)
 	case b.State == record.InDoubt:
 		return &sale.Refusal{Reason: sale.InDoubt, RetryAfter: inDoubtWait, Reservation: id}
 	case b.By == "ref" && sold && b.Same:
-		p.bound = b
+		p.Bound = b
 		return nil
 	case b.By == "ref" && sold:
 		return &sale.Refusal{Reason: sale.AlreadyOrdered}
 	// With outcome backend, the hold remains open after the shop has answered.
 	case b.By == "key" && (sold || b.State == record.Held && g.mode() == record.ModeBackend):
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), p.runtime.Store.Shard().Timeout())
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), p.Runtime.Store.Shard().Timeout())
 		defer cancel()
-		stored, err := p.runtime.Store.StoredAnswer(ctx, p.listing.Sale.ID, b.ID)
+		stored, err := p.Runtime.Store.StoredAnswer(ctx, p.Listing.Sale.ID, b.ID)
 		switch {
 		case err != nil:
 			return refuse.Unavailable
 		case stored != nil:
-			p.bound, p.stored = b, stored
+			p.Bound, p.Stored = b, stored
 			return nil
 		case sold:
 			return &sale.Refusal{Reason: sale.AlreadyOrdered, Reservation: id}
@@ -173,24 +164,24 @@ func (g *Gate) judgeBound(r *http.Request, p *purchase, b *reservation.AlreadyBo
 
 // cartWaits decides on an attempt of a buyer who has an order that waits, for the same lines or the same cart. The same
 // order leads to its place. Where its cart has changed, it would not be sent any more: it makes room for the new one.
-func (g *Gate) cartWaits(r *http.Request, p *purchase, b *reservation.AlreadyBound) *sale.Refusal {
+func (g *Gate) cartWaits(r *http.Request, p *judge.Case, b *reservation.AlreadyBound) *sale.Refusal {
 	ctx := context.WithoutCancel(r.Context())
 	if b.By == reservation.BySingle {
-		same, err := p.runtime.Store.ReservationIn(ctx, p.saleID(), b.ID)
+		same, err := p.Runtime.Store.ReservationIn(ctx, p.SaleID(), b.ID)
 		switch {
 		case err != nil:
 			return refuse.Unavailable
-		case same.Ref != p.attempt.Ref:
+		case same.Ref != p.Attempt.Ref:
 			return refuse.Duplicate // another cart's, and perhaps another client's
 		}
 	}
 	switch {
-	case b.Same && p.remembered: // the cart is looked up now
-		p.bound = b
+	case b.Same && p.Remembered: // the cart is looked up now
+		p.Bound = b
 		return nil
 	case b.Same:
 		return g.again202(r, p, b)
-	case p.remembered || p.runtime.Queue().Cancel(ctx, p.saleID(), b.ID, string(sale.CartChanged)) != nil:
+	case p.Remembered || p.Runtime.Queue().Cancel(ctx, p.SaleID(), b.ID, string(sale.CartChanged)) != nil:
 		return refuse.Duplicate
 	}
 	return nil
@@ -203,11 +194,11 @@ func (g *Gate) swaps(a *sale.Attempt, same bool) bool {
 }
 
 // replay answers as the shop did the first time.
-func (g *Gate) replay(w http.ResponseWriter, r *http.Request, p *purchase) error {
-	p.publish(r, "replayed", p.bound.ID)
-	meter.CountAttempt(p.saleID(), "replayed", "")
-	h, a := w.Header(), p.stored
-	h.Set(forward.ReservationHeader, p.bound.ID)
+func (g *Gate) replay(w http.ResponseWriter, r *http.Request, p *judge.Case) error {
+	p.Publish(r, "replayed", p.Bound.ID)
+	meter.CountAttempt(p.SaleID(), "replayed", "")
+	h, a := w.Header(), p.Stored
+	h.Set(forward.ReservationHeader, p.Bound.ID)
 	h.Set(replayedHeader, "true")
 	h["Cache-Control"] = refuse.NoStore
 	if a.ContentType != "" {
@@ -230,20 +221,20 @@ func (g *Gate) replay(w http.ResponseWriter, r *http.Request, p *purchase) error
 // way, with the token of its reservation and a new expiry time. Nothing is reserved or
 // charged. The number of repeats is bounded for each reservation, because each one costs
 // the shop work.
-func (g *Gate) again(r *http.Request, p *purchase, pl *forward.InFlightSlot) takeoff {
-	if no := g.rates.TakeRepeat(p.out, p.bound.ID, time.Now()); no != nil {
+func (g *Gate) again(r *http.Request, p *judge.Case, pl *forward.InFlightSlot) takeoff {
+	if no := g.repeats.Take(p.Out, p.Bound.ID, time.Now()); no != nil {
 		return refused(no)
 	}
-	now := p.listing.Now()
+	now := p.Listing.Now()
 	hold := reservation.Hold{
-		ID: p.bound.ID, Sale: p.saleID(), State: p.bound.State, Created: now, Exp: now.Add(g.holdOptions.HoldFor - g.holdOptions.Margin),
-		Epoch: p.bound.Epoch, Lines: p.lines, Ref: p.attempt.Ref,
+		ID: p.Bound.ID, Sale: p.SaleID(), State: p.Bound.State, Created: now, Exp: now.Add(g.holdOptions.HoldFor - g.holdOptions.Margin),
+		Epoch: p.Bound.Epoch, Lines: p.Lines, Ref: p.Attempt.Ref,
 	}
 	signed, err := g.sign(p, &hold)
 	if err != nil {
 		return refused(refuse.Unavailable)
 	}
-	p.publish(r, "repeated", hold.ID)
-	f := &forward.Forwarding{Rules: g.outcomes, MaxAnswer: g.maxAnswer(), Log: g.log, Slot: pl, Hold: hold, Token: signed, Body: p.body, Repl: p.repl, Again: true}
+	p.Publish(r, "repeated", hold.ID)
+	f := &forward.Forwarding{Rules: g.outcomes, MaxAnswer: g.AnswerLimit(), Log: g.Log(), Slot: pl, Hold: hold, Token: signed, Body: p.Body, Repl: p.Repl, Again: true}
 	return takeoff{way: isForwarded, forwarding: f, timeout: g.timeToForward(&hold, time.Now())}
 }

@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
 	"github.com/stockgate/stockgate/caddymodule/internal/span"
@@ -49,7 +50,7 @@ func (g *Gate) provisionTimes() error {
 	if hold < leastHoldFor || hold > mostHoldFor {
 		return fmt.Errorf("hold_for %v is outside %v to %v", hold, leastHoldFor, mostHoldFor)
 	}
-	margin := time.Duration(g.app.Token.Margin)
+	margin := time.Duration(g.App().Token.Margin)
 	if margin == 0 {
 		margin = min(max(hold/5, time.Second), 5*time.Second)
 	}
@@ -75,6 +76,9 @@ func (g *Gate) provisionTimes() error {
 	return nil
 }
 
+// refuseLeft answers a client that closed its own side of the connection and still reads: there is no order.
+var refuseLeft = &sale.Refusal{Reason: sale.Unavailable, Detail: "the connection was closed before stock was held"}
+
 // takeoff is what becomes of an attempt that the rules let pass.
 type takeoff struct {
 	way way
@@ -96,16 +100,16 @@ const (
 func refused(no *sale.Refusal) takeoff { return takeoff{way: isRefused, refusal: no} }
 
 // sell reserves and forwards an attempt; an order that is sold already is only forwarded.
-func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *purchase) error {
+func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *judge.Case) error {
 	pl := new(forward.InFlightSlot)
 	defer pl.GiveBack()
 	t := g.takeOff(r, p, pl)
 	for t.way == isForwarded {
 		f := t.forwarding
-		g.carts.Forget(p.keys)
-		p.endTurnWith(f)
+		g.ForgetCart(p)
+		endTurnWith(p, f)
 		if err := f.Forward(w, r, next, t.timeout); f.PutOff == nil {
-			return f.AnswerDoubt(w, r, g.refuser, g.server, err)
+			return f.AnswerDoubt(w, r, g.Refuser(), g.Server(), err)
 		}
 		t = g.putOff(r, p, pl, f)
 	}
@@ -116,51 +120,51 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 	case t.way == isReplayed:
 		return g.replay(w, r, p)
 	case t.refusal == refuseLeft: // counted as released
-		return reply.Refuse(g.refuser, w, r, t.refusal)
+		return reply.Refuse(g.Refuser(), w, r, t.refusal)
 	}
-	return g.refuse(w, r, p.saleID(), p.began, t.refusal)
+	return g.Refuse(w, r, p.SaleID(), p.Began, t.refusal)
 }
 
 // takeOff takes an in-flight slot for the attempt and holds its stock.
-func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) takeoff {
-	defer p.recheck.End()
-	if no := pl.Take(&g.slots, p.runtime, singleKey(p)); no != nil {
+func (g *Gate) takeOff(r *http.Request, p *judge.Case, pl *forward.InFlightSlot) takeoff {
+	defer p.Recheck.End()
+	if no := pl.Take(&g.slots, p.Runtime, singleKey(p)); no != nil {
 		return g.withoutSlot(r, p, no)
 	}
-	if p.bound != nil {
+	if p.Bound != nil {
 		return g.repeat(r, p, pl)
 	}
 	asked := time.Now()
 	hold, no, err := g.reserve(r, p, pl.Key)
-	if no == refusePending && p.named() {
+	if no == judge.RefusePending && p.Named() {
 		// another attempt of the buyer is in flight; this one may be done already
-		if no = g.repeatsUnread(r, p, refusePending); no == nil && p.bound != nil {
+		if no = g.repeatsUnread(r, p, judge.RefusePending); no == nil && p.Bound != nil {
 			return g.repeat(r, p, pl)
 		}
-		return refused(cmp.Or(no, refusePending))
+		return refused(cmp.Or(no, judge.RefusePending))
 	}
 	if b, bound := errors.AsType[*reservation.AlreadyBound](err); bound {
 		if no = g.judgeBound(r, p, b); no != nil {
 			return refused(no)
 		}
-		if p.bound != nil {
+		if p.Bound != nil {
 			return g.repeat(r, p, pl)
 		}
 		if hold, no, err = g.reserve(r, p, pl.Key); no == nil && errors.As(err, new(*reservation.AlreadyBound)) {
-			no = refusePending
+			no = judge.RefusePending
 		}
 	}
 	switch {
 	case no != nil:
 		return refused(no)
 	case err != nil:
-		if c := g.log.Check(zap.DebugLevel, "redis gave no answer to an attempt"); c != nil {
+		if c := g.Log().Check(zap.DebugLevel, "redis gave no answer to an attempt"); c != nil {
 			c.Write(zap.Error(err))
 		}
 		return refused(refuse.Unavailable)
 	}
-	if p.waiter != nil {
-		p.endTurn(r) // others of its session go on while it waits
+	if p.Waiter != nil {
+		p.EndTurn(r) // others of its session go on while it waits
 		return g.await(r, p, pl, hold)
 	}
 	// The client is gone and nothing was sent, so the hold is released, not in doubt. The
@@ -174,7 +178,7 @@ func (g *Gate) takeOff(r *http.Request, p *purchase, pl *forward.InFlightSlot) t
 
 // forwarding prepares an attempt that has stock for the shop. One that comes too late for its token
 // is released.
-func (g *Gate) forwarding(r *http.Request, p *purchase, pl *forward.InFlightSlot, hold reservation.Hold, asked time.Time) takeoff {
+func (g *Gate) forwarding(r *http.Request, p *judge.Case, pl *forward.InFlightSlot, hold reservation.Hold, asked time.Time) takeoff {
 	timeout := g.timeToForward(&hold, asked)
 	if timeout <= 0 {
 		g.unsent(r, p, hold)
@@ -183,78 +187,69 @@ func (g *Gate) forwarding(r *http.Request, p *purchase, pl *forward.InFlightSlot
 	signed, err := g.sign(p, &hold)
 	if err != nil {
 		g.unsent(r, p, hold)
-		return refused(refuseTooLong)
+		return refused(judge.RefuseTooLong)
 	}
-	p.publish(r, "reserved", hold.ID)
-	f := &forward.Forwarding{Rules: g.outcomes, MaxAnswer: g.maxAnswer(), Log: g.log, Slot: pl, Began: p.began, Hold: hold, Token: signed, Body: p.body, Repl: p.repl}
+	p.Publish(r, "reserved", hold.ID)
+	f := &forward.Forwarding{Rules: g.outcomes, MaxAnswer: g.AnswerLimit(), Log: g.Log(), Slot: pl, Began: p.Began, Hold: hold, Token: signed, Body: p.Body, Repl: p.Repl}
 	if g.ask != nil {
 		f.Asker = g.newAsking(r, p, &f.Hold, asked)
 	}
-	if p.attempt.Key != "" && r.Method != http.MethodHead {
+	if p.Attempt.Key != "" && r.Method != http.MethodHead {
 		f.Copy = new(forward.Copy)
 		// a TTL only limits Redis's memory: the binding lives as long as the sale
-		f.KeepCopy = max(g.holdOptions.KeyTTL, p.listing.Sale.EndsAt.Sub(p.listing.Now()))
+		f.KeepCopy = max(g.holdOptions.KeyTTL, p.Listing.Sale.EndsAt.Sub(p.Listing.Now()))
 	}
 	if g.Queue != nil {
 		f.Queued = true
-		if p.swapped() == "" { // else the token of the hold that it replaces is still good for its units
+		if p.Swapped() == "" { // else the token of the hold that it replaces is still good for its units
 			f.Later = g.later
 		}
-		f.Ended = func() { p.runtime.Queue().Freed(hold.Sale) }
+		f.Ended = func() { p.Runtime.Queue().Freed(hold.Sale) }
 	}
 	return takeoff{way: isForwarded, forwarding: f, timeout: timeout}
 }
 
 // withoutSlot decides on an attempt without an in-flight slot: a buyer who has bought must
 // not get the refusal busy.
-func (g *Gate) withoutSlot(r *http.Request, p *purchase, no *sale.Refusal) takeoff {
-	repeat := g.Queue != nil && no == refuse.Duplicate && g.leadsBack(p.attempt) // its order may wait
-	if no.Reason != sale.Busy && !repeat || p.bound != nil {
+func (g *Gate) withoutSlot(r *http.Request, p *judge.Case, no *sale.Refusal) takeoff {
+	repeat := g.Queue != nil && no == refuse.Duplicate && g.leadsBack(p.Attempt) // its order may wait
+	if no.Reason != sale.Busy && !repeat || p.Bound != nil {
 		return refused(no)
 	}
-	p.recheck.End() // it does not reserve
+	p.Recheck.End() // it does not reserve
 	if earlier := g.repeatsUnread(r, p, no); earlier != nil {
 		return refused(earlier)
 	}
-	if t, answered := p.answer(); answered {
+	if t, answered := answerTo(p); answered {
 		return t
 	}
 	return refused(no)
 }
 
 // repeat gives an attempt what its earlier order got, or forwards that once more.
-func (g *Gate) repeat(r *http.Request, p *purchase, pl *forward.InFlightSlot) takeoff {
-	if t, answered := p.answer(); answered {
+func (g *Gate) repeat(r *http.Request, p *judge.Case, pl *forward.InFlightSlot) takeoff {
+	if t, answered := answerTo(p); answered {
 		return t
 	}
 	return g.again(r, p, pl)
 }
 
-// answer is the answer to an attempt's earlier order, if there is one.
-func (p *purchase) answer() (t takeoff, answered bool) {
+// answerTo is the answer to an attempt's earlier order, if there is one.
+func answerTo(p *judge.Case) (t takeoff, answered bool) {
 	switch {
-	case p.ticket != "":
+	case p.Ticket != "":
 		return takeoff{way: isQueued}, true
-	case p.stored != nil:
+	case p.Stored != nil:
 		return takeoff{way: isReplayed}, true
 	}
 	return t, false
 }
 
-// outgrowsToken refuses an order whose token would be too large, before its stock is held. A remembered cart
-// may have become smaller since: it is read again first.
-func (j *Judge) outgrowsToken(_ *http.Request, p *purchase) (no *sale.Refusal, ends bool) {
-	if !p.remembered && !j.app.Signer().Fits(p.listing.Sale.ClaimsOf(p.attempt, p.lines)) {
-		no = refuseTooLong
-	}
-	return no, false
-}
-
 // sign makes the token of a hold.
-func (g *Gate) sign(p *purchase, hold *reservation.Hold) (string, error) {
-	c := p.listing.Sale.ClaimsOf(p.attempt, hold.Lines)
+func (g *Gate) sign(p *judge.Case, hold *reservation.Hold) (string, error) {
+	c := p.Listing.Sale.ClaimsOf(p.Attempt, hold.Lines)
 	c.ID, c.IssuedAt, c.ExpiresAt, c.Epoch, c.Sale = hold.ID, hold.Created.Unix(), hold.Exp.Unix(), hold.Epoch, hold.Sale
-	return g.app.Signer().Sign(c)
+	return g.App().Signer().Sign(c)
 }
 
 // timeToForward returns how long the shop may take for a hold that was requested at that
@@ -267,32 +262,27 @@ func (g *Gate) timeToForward(hold *reservation.Hold, asked time.Time) time.Durat
 	return timeout
 }
 
-// publish sets the placeholders of an attempt that has a reservation.
-func (p *purchase) publish(r *http.Request, verdict, id string) {
-	reply.Publish(r, p.repl, reply.Placeholders{Verdict: verdict, Sale: p.saleID(), Reservation: id, Ref: p.attempt.Ref})
-}
-
 // reserve sends the reserve request to Redis. It goes on when the client leaves: an answer
 // that is not read would leave a hold behind.
-func (g *Gate) reserve(r *http.Request, p *purchase, purchaseKey string) (reservation.Hold, *sale.Refusal, error) {
-	buyerKey := purchaseKey[:len(p.listing.Sale.ID)+1+len(p.attempt.Buyer)]
+func (g *Gate) reserve(r *http.Request, p *judge.Case, purchaseKey string) (reservation.Hold, *sale.Refusal, error) {
+	buyerKey := purchaseKey[:len(p.Listing.Sale.ID)+1+len(p.Attempt.Buyer)]
 	if !g.slots.Enter(buyerKey) {
-		return reservation.Hold{}, refusePending, nil // an identical attempt has been refused as duplicate
+		return reservation.Hold{}, judge.RefusePending, nil // an identical attempt has been refused as duplicate
 	}
 	defer g.slots.Leave(buyerKey)
 	id, err := newID()
 	if err != nil {
 		return reservation.Hold{}, nil, err
 	}
-	defer p.recheck.End() // the shop's answer takes longer
+	defer p.Recheck.End() // the shop's answer takes longer
 	ctx, reserving := span.Start(r.Context(), span.Reserve)
 	defer reserving.End()
 	options := g.holdOptions
-	options.InPlaceOf, options.Recall = p.swapped(), p.recheck == nil
+	options.InPlaceOf, options.Recall = p.Swapped(), p.Recheck == nil
 	if g.Queue != nil {
 		return g.enqueue(ctx, r, p, id, options)
 	}
-	return p.runtime.Hold(context.WithoutCancel(ctx), id, p.listing, p.attempt, p.lines, options)
+	return p.Runtime.Hold(context.WithoutCancel(ctx), id, p.Listing, p.Attempt, p.Lines, options)
 }
 
 // randoms have bytes for several ids each: one system call for every id takes longer than
@@ -308,26 +298,37 @@ func newID() (string, error) {
 }
 
 // unsent releases a reservation that will not be forwarded.
-func (g *Gate) unsent(r *http.Request, p *purchase, hold reservation.Hold) {
+func (g *Gate) unsent(r *http.Request, p *judge.Case, hold reservation.Hold) {
 	meter.CountAttempt(hold.Sale, "released", "")
 	// what Redis cannot be told now is reported later
-	_, _ = p.runtime.ReleaseEventually(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.SourceUnsent, "unsent")
+	_, _ = p.Runtime.ReleaseEventually(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.SourceUnsent, "unsent")
+}
+
+// LacksSlot refuses an attempt that would get no in-flight slot now.
+func (g *Gate) LacksSlot(p *judge.Case) *sale.Refusal {
+	switch {
+	case !g.slots.IsFull():
+		return nil
+	case g.slots.IsUnderWay(singleKey(p)):
+		return refuse.Duplicate
+	}
+	return refuse.Busy
 }
 
 // singleKey is the same for two clicks on one button: it is made of the idempotency key, so
 // that two keys are two orders, or else of the lines.
-func singleKey(p *purchase) string {
+func singleKey(p *judge.Case) string {
 	var b strings.Builder
-	b.Grow(len(p.listing.Sale.ID) + len(p.attempt.Buyer) + len(p.attempt.Key) + 32*len(p.lines) + 8)
-	b.WriteString(p.listing.Sale.ID)
+	b.Grow(len(p.Listing.Sale.ID) + len(p.Attempt.Buyer) + len(p.Attempt.Key) + 32*len(p.Lines) + 8)
+	b.WriteString(p.Listing.Sale.ID)
 	b.WriteByte(0)
-	b.WriteString(p.attempt.Buyer)
-	if key := p.attempt.Key; key != "" {
+	b.WriteString(p.Attempt.Buyer)
+	if key := p.Attempt.Key; key != "" {
 		b.WriteString("\x00key\x00")
 		b.WriteString(key)
 		return b.String()
 	}
-	for _, l := range p.listing.Sale.OrderLines(p.attempt, p.lines) {
+	for _, l := range p.Listing.Sale.OrderLines(p.Attempt, p.Lines) {
 		b.WriteByte(0)
 		b.WriteString(l.Cell())
 		b.WriteByte(0)

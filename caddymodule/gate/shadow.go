@@ -12,6 +12,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/attempt"
@@ -39,15 +40,15 @@ func (g *Gate) provisionShadow() error {
 	if !g.Shadow {
 		return nil
 	}
-	if g.app.Mirrors(g.Sale...) {
+	if g.App().Mirrors(g.Sale...) {
 		return errors.New("shadow: the app has `mirror`, which would overwrite the numbers by which the shop's own script still sells: leave mirror out until the gate is live")
 	}
 	s := &g.shadow
-	s.watching, s.maxBody, s.keep.Header = filters.NewSlots(watchedPerSlot*g.MaxInFlight), g.reader.MaxBody(), len(g.Answers) > 0
+	s.watching, s.maxBody, s.keep.Header = filters.NewSlots(watchedPerSlot*g.MaxInFlight), g.BodyLimit(), len(g.Answers) > 0
 	if g.outcomes.ReadsBody {
-		s.keep.Body = g.maxAnswer()
+		s.keep.Body = g.AnswerLimit()
 	}
-	for _, expr := range g.values() {
+	for _, expr := range g.Values() {
 		if v, err := attempt.Compile(expr); err == nil && v.Kind() == attempt.Text {
 			s.texts = append(s.texts, v.Asked())
 		}
@@ -61,7 +62,7 @@ func (g *Gate) serveShadow(w http.ResponseWriter, r *http.Request, next caddyhtt
 	if r.Method == http.MethodOptions {
 		return next.ServeHTTP(w, r)
 	}
-	d := g.app.Runtime()
+	d := g.App().Runtime()
 	switch {
 	case !g.shadow.watching.Take():
 		meter.SkipShadow(meter.SkippedBusy)
@@ -72,9 +73,9 @@ func (g *Gate) serveShadow(w http.ResponseWriter, r *http.Request, next caddyhtt
 		return next.ServeHTTP(w, r)
 	}
 	s := &sighting{gate: g, runtime: d, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), decision: outcome.InDoubt}
-	s.purchase.visit = visit{purpose: watching, began: time.Now(), out: make(http.Header), texts: make(map[string]string, len(g.shadow.texts))}
+	s.purchase.Visit = judge.Visit{Purpose: judge.Watching, Began: time.Now(), Out: make(http.Header), Texts: make(map[string]string, len(g.shadow.texts))}
 	for _, text := range g.shadow.texts {
-		s.purchase.texts[text] = s.repl.ReplaceAll(text, "")
+		s.purchase.Texts[text] = s.repl.ReplaceAll(text, "")
 	}
 	s.watch = forward.BeginWatch(w, r, g.shadow.maxBody, g.shadow.keep)
 	forward.Forget(s.repl)
@@ -98,7 +99,7 @@ type sighting struct {
 	status   int // the shop's own; 0: no proxy has got one
 	written  int // by the handlers behind the gate; 0: nothing, or they failed
 	decision outcome.Decision
-	purchase purchase
+	purchase judge.Case
 }
 
 // judge makes the dry run, and counts what came of it.
@@ -108,7 +109,7 @@ func (s *sighting) judge() {
 	defer func() {
 		if fault := recover(); fault != nil { // a dry run must not end the process
 			meter.SkipShadow(meter.SkippedFailed)
-			s.gate.log.Error("a dry run in shadow has failed: report this", zap.Any("fault", fault))
+			s.gate.Log().Error("a dry run in shadow has failed: report this", zap.Any("fault", fault))
 		}
 	}()
 	if status := s.shopStatus(); status >= http.StatusOK {
@@ -123,29 +124,29 @@ func (s *sighting) judge() {
 		return
 	}
 	p := &s.purchase
-	no, err := s.gate.consider(r, p)
+	no, err := s.gate.Consider(r, p)
 	if err != nil {
 		meter.SkipShadow(meter.SkippedBody)
 		return
 	}
-	passed := no == nil && (p.unlisted || p.bound != nil)
+	passed := no == nil && (p.Unlisted || p.Bound != nil)
 	if !passed && (no == nil || no.Reason != sale.Unavailable) {
 		no, err = s.dryRun(r, no)
 	}
 	_, repeated := errors.AsType[*reservation.AlreadyBound](err)
 	switch {
-	case repeated || p.bound != nil:
-		meter.CountShadow(p.saleID(), "repeated", "")
+	case repeated || p.Bound != nil:
+		meter.CountShadow(p.SaleID(), "repeated", "")
 	case err != nil || no != nil && no.Reason == sale.Unavailable:
 		meter.SkipShadow(meter.SkippedRedis)
 	case passed:
-		meter.CountShadow(p.saleID(), "passed", "")
+		meter.CountShadow(p.SaleID(), "passed", "")
 	case no == nil:
-		meter.CountShadow(p.saleID(), s.decision.State(), "")
+		meter.CountShadow(p.SaleID(), s.decision.State(), "")
 	case s.decision == outcome.Confirm:
-		meter.CountShadow(p.saleID(), meter.SoldPast, no.Reason)
+		meter.CountShadow(p.SaleID(), meter.SoldPast, no.Reason)
 	default:
-		meter.CountShadow(p.saleID(), meter.WouldRefuse, no.Reason)
+		meter.CountShadow(p.SaleID(), meter.WouldRefuse, no.Reason)
 	}
 }
 
@@ -170,7 +171,7 @@ func (s *sighting) dryRun(r *http.Request, no *sale.Refusal) (*sale.Refusal, err
 	default:
 		return no, nil
 	}
-	shadowed, refusal, err := s.runtime.DryRun(context.WithoutCancel(r.Context()), p.listing, p.attempt, p.lines, s.gate.holdOptions, sold)
+	shadowed, refusal, err := s.runtime.DryRun(context.WithoutCancel(r.Context()), p.Listing, p.Attempt, p.Lines, s.gate.holdOptions, sold)
 	switch {
 	case no != nil: // whatever Redis says
 		return no, nil
@@ -183,23 +184,23 @@ func (s *sighting) dryRun(r *http.Request, no *sale.Refusal) (*sale.Refusal, err
 // listed finds the sale of an attempt that was refused before its sale was looked for, or by it.
 func (s *sighting) listed() bool {
 	p := &s.purchase
-	if p.attempt == nil || len(p.attempt.Lines) == 0 {
+	if p.Attempt == nil || len(p.Attempt.Lines) == 0 {
 		return false
 	}
-	if p.listing == nil {
+	if p.Listing == nil {
 		var first *edge.Listing
-		for _, l := range candidates(s.runtime.Catalogue(), p.attempt) {
-			if first == nil || l.RefusalAt(p.began) == nil && first.RefusalAt(p.began) != nil {
+		for _, l := range judge.Candidates(s.runtime.Catalogue(), p.Attempt) {
+			if first == nil || l.RefusalAt(p.Began) == nil && first.RefusalAt(p.Began) != nil {
 				first = l
 			}
 		}
-		p.listing = first
+		p.Listing = first
 	}
-	if p.listing == nil {
+	if p.Listing == nil {
 		return false
 	}
-	if p.lines == nil {
-		p.lines = linesIn(p.listing.Sale, p.attempt)
+	if p.Lines == nil {
+		p.Lines = linesIn(p.Listing.Sale, p.Attempt)
 	}
 	return true
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/forward"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
@@ -39,10 +40,10 @@ func (s *sender) Server() string { return s.serverName() }
 
 // serverName is the name of the gate's server; empty: it has none.
 func (g *Gate) serverName() string {
-	if g.server == nil {
+	if g.Server() == nil {
 		return ""
 	}
-	return g.server.Name()
+	return g.Server().Name()
 }
 
 // Pace is how fast the gate's shop takes orders.
@@ -58,7 +59,7 @@ func (s *sender) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
 	p := &waiting.Dispatch{Turn: t, Order: o}
 	// what has begun to be sent ends, as for a client that leaves
 	r, err := p.Request(guard.WithTurn(context.WithoutCancel(ctx), o.Method, o.Header))
-	if err == nil && s.server != nil {
+	if err == nil && s.Judge.Server() != nil {
 		s.serve(r, t)
 	}
 	switch {
@@ -72,7 +73,7 @@ func (s *sender) Dispatch(ctx context.Context, t queue.Turn, o *queue.Order) {
 		_ = q.Yield(context.WithoutCancel(ctx), t)
 	default:
 		s.misses.forget(t.ID)
-		s.log.Error("an order that waited does not reach its gate any more, because another handler answers it or breaks it off: its stock is released",
+		s.Log().Error("an order that waited does not reach its gate any more, because another handler answers it or breaks it off: its stock is released",
 			zap.String("sale", t.Sale), zap.String("reservation", t.ID), zap.Error(err))
 		_ = q.Cancel(context.WithoutCancel(ctx), t.Sale, t.ID, "it did not reach its gate")
 	}
@@ -93,11 +94,11 @@ func (s *sender) tries(t queue.Turn) int64 {
 func (s *sender) serve(r *http.Request, t queue.Turn) {
 	defer func() {
 		if fault := recover(); fault != nil && fault != http.ErrAbortHandler {
-			s.log.Error("a handler has panicked on an order that is sent without its request: report this to those who made the handler",
+			s.Log().Error("a handler has panicked on an order that is sent without its request: report this to those who made the handler",
 				zap.String("sale", t.Sale), zap.String("reservation", t.ID), zap.Any("fault", fault), zap.Stack("stack"))
 		}
 	}()
-	s.server.ServeHTTP(waiting.NewRecorder(), r)
+	s.Judge.Server().ServeHTTP(waiting.NewRecorder(), r)
 }
 
 // serveTurn sends an order whose turn has come and whose request is not open. Other gates have
@@ -106,18 +107,18 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if g.Queue == nil || dispatch.Arrived || dispatch.Order.Gate != g.orderPrint() && dispatch.Order.Gate != g.prints.config {
 		return next.ServeHTTP(w, r)
 	}
-	d, t, o := g.app.Runtime(), dispatch.Turn, dispatch.Order
+	d, t, o := g.App().Runtime(), dispatch.Turn, dispatch.Order
 	listing, ok := d.Catalogue().Sale(t.Sale)
 	if !ok {
 		return nil
 	}
 	dispatch.Arrived = true
 	guard.NotePassage(r, guard.PassageDecided)
-	p := &purchase{
-		visit: visit{began: time.Now(), repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), out: w.Header()},
-		sent:  sent{body: o.Body}, cart: cart{attempt: &o.Attempt}, judged: judged{runtime: d, listing: listing, lines: o.Lines},
+	p := &judge.Case{
+		Visit: judge.Visit{Began: time.Now(), Repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), Out: w.Header()},
+		Requested:  judge.Requested{Body: o.Body}, Cart: judge.Cart{Attempt: &o.Attempt}, Judged: judge.Judged{Runtime: d, Listing: listing, Lines: o.Lines},
 	}
-	if g.lookup == nil && o.Config != "" && o.Config != g.prints.config && !g.isAsItWas(r, p, t, o) {
+	if g.Lookup == nil && o.Config != "" && o.Config != g.prints.config && !g.isAsItWas(r, p, t, o) {
 		return nil
 	}
 	pl := new(forward.InFlightSlot)
@@ -128,7 +129,7 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if g.verifies() && !g.verifyStored(r, p, t, o) {
 		return nil
 	}
-	defer p.endTurn(r)
+	defer p.EndTurn(r)
 	ctx, q, asked := context.WithoutCancel(r.Context()), d.Queue(), time.Now()
 	v := g.verdictsOf(o)
 	hold, err := q.Send(ctx, t, v.holdFor, v.margin, v.mode)
@@ -148,8 +149,8 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if f.Rules = v.rules; v.mode != g.mode() {
 		f.Asker = nil
 	}
-	g.carts.Forget(p.keys)
-	p.endTurnWith(f)
+	g.ForgetCart(p)
+	endTurnWith(p, f)
 	if v.atMost > 0 {
 		timeout = min(timeout, v.atMost)
 	}
@@ -173,7 +174,7 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 
 // isAsItWas reports whether the gate reads in an order's request what was read when its stock was held.
 // Else it is not this gate's to send: only an edge with the configuration that has made it can.
-func (g *Gate) isAsItWas(r *http.Request, p *purchase, t queue.Turn, o *queue.Order) bool {
+func (g *Gate) isAsItWas(r *http.Request, p *judge.Case, t queue.Turn, o *queue.Order) bool {
 	what, known := g.unlike(r, p, t.Sale, o)
 	if what == "" {
 		return known // else it gets the turn again
@@ -184,10 +185,10 @@ func (g *Gate) isAsItWas(r *http.Request, p *purchase, t queue.Turn, o *queue.Or
 
 // disown leaves an order to edges with the configuration that has made it. what says what this gate reads in another
 // way.
-func (g *Gate) disown(ctx context.Context, p *purchase, t queue.Turn, o *queue.Order, what string) {
-	g.log.Error("this gate reads an order that waits in another way than the configuration that held its stock: the order is not sent with this configuration; start an edge with the one of then, or release it with 'caddy stockgate queue drain'",
+func (g *Gate) disown(ctx context.Context, p *judge.Case, t queue.Turn, o *queue.Order, what string) {
+	g.Log().Error("this gate reads an order that waits in another way than the configuration that held its stock: the order is not sent with this configuration; start an edge with the one of then, or release it with 'caddy stockgate queue drain'",
 		zap.String("sale", t.Sale), zap.String("reservation", t.ID), zap.String("differs", what))
-	_ = p.runtime.Queue().Disown(ctx, t, cmp.Or(o.Reads, o.Config))
+	_ = p.Runtime.Queue().Disown(ctx, t, cmp.Or(o.Reads, o.Config))
 }
 
 // keepAnswer keeps the shop's answer to an order whose request is not open, for its buyer.
@@ -196,10 +197,10 @@ func (g *Gate) keepAnswer(ctx context.Context, d *edgeruntime.Runtime, t queue.T
 	defer cancel()
 	dropped, err := d.Queue().KeepAnswer(ctx, t.Sale, t.ID, a, time.Duration(g.Queue.Keep), g.Queue.Memory)
 	if err != nil {
-		g.log.Warn("the shop's answer to an order that waited could not be kept for its buyer", zap.String("reservation", t.ID), zap.Error(err))
+		g.Log().Warn("the shop's answer to an order that waited could not be kept for its buyer", zap.String("reservation", t.ID), zap.Error(err))
 	}
 	if dropped > 0 && d.Queue().TellsAnswersFull() {
-		g.log.Warn("the shop's answers to orders that waited take all of the queue's memory: the oldest are dropped before `keep` is over, and their buyers are told the state only; raise memory or lower keep",
+		g.Log().Warn("the shop's answers to orders that waited take all of the queue's memory: the oldest are dropped before `keep` is over, and their buyers are told the state only; raise memory or lower keep",
 			zap.String("sale", t.Sale), zap.Int64("dropped", dropped))
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/internal/sale"
 )
@@ -35,11 +36,11 @@ func Watch(sale, buyer string) bool { return app.Active().Runtime().Watch(sale, 
 // GateNamed is a gate of the running configuration.
 func GateNamed(t *testing.T, name string) *gate.Gate {
 	t.Helper()
-	g, err := gate.Of(app.Active()).Find(name)
+	j, err := judge.Of(app.Active()).Find(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return g.Gate()
+	return j.Seller.(*gate.Gate)
 }
 
 // Until polls a condition until it is true.

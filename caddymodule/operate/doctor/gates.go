@@ -2,7 +2,7 @@ package doctor
 
 import (
 	"cmp"
-	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,7 +11,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/fast"
-	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
@@ -19,7 +19,7 @@ import (
 
 // gates examines the gates of this configuration, and the handlers before them.
 func (d *examination) gates() {
-	all := gate.Of(d.app).List()
+	all := judge.Of(d.app).List()
 	if len(all) == 0 {
 		d.Add(adminapi.LevelWarning, "gate", "the configuration has no gate: nothing is sold here; put `stockgate` before the shop's order route")
 		return
@@ -41,7 +41,7 @@ func (d *examination) gates() {
 
 // gate examines one gate. plan is that of its server; nil: the gate has no server. all are the gates of the
 // configuration.
-func (d *examination) gate(g *gate.Judge, plan *fast.RoutePlan, all []*gate.Judge) {
+func (d *examination) gate(g *judge.Judge, plan *fast.RoutePlan, all []*judge.Judge) {
 	name := g.Title()
 	if plan != nil {
 		if isBare, seen := plan.IsBare(g); isBare {
@@ -62,13 +62,12 @@ func (d *examination) gate(g *gate.Judge, plan *fast.RoutePlan, all []*gate.Judg
 	for _, risk := range g.Risks() {
 		d.Add(adminapi.LevelWarning, risk.About, "%s: %s", name, risk.Text)
 	}
-	if sells := g.Gate(); sells != nil {
-		if risk := sells.CartRisk(all); risk != "" {
-			d.Add(adminapi.LevelWarning, "lookup", "%s: %s", name, risk)
-		}
+	var sells judge.Selling
+	if g.Seller != nil {
+		sells = g.Seller.Describe(all)
 	}
-	if sells := g.Gate(); sells != nil && sells.SharesQueue() != "" {
-		d.Add(adminapi.LevelWarning, "queue", "%s %s", name, sells.SharesQueue())
+	for _, risk := range sells.Risks {
+		d.Add(adminapi.LevelWarning, risk.About, "%s", risk.Text)
 	}
 	if g.OtherItems == "pass" {
 		if d.runtime.Ready() == nil && d.app.IsListedUnknown() {
@@ -78,9 +77,9 @@ func (d *examination) gate(g *gate.Judge, plan *fast.RoutePlan, all []*gate.Judg
 		}
 	}
 	d.shadow(g, name)
-	if sells := g.Gate(); sells != nil && !sells.Shadow {
-		d.Add(adminapi.LevelOK, "probe", "%s %s", name, whatOfDoubt(sells))
-		if sells.Outcome == "backend" && !d.app.IsSettled() {
+	if g.Seller != nil && !g.InShadow {
+		d.Add(adminapi.LevelOK, "probe", "%s %s", name, sells.Doubts)
+		if sells.ByShop && !d.app.IsSettled() {
 			d.Add(adminapi.LevelWarning, "outcome", "%s leaves it to the shop to confirm what it holds, and this edge has neither stockgate_api nor stockgate_resolve: unless another edge has, no order is ever confirmed, and each hold expires; add `stockgate_api`", name)
 		}
 	}
@@ -104,7 +103,7 @@ func (d *examination) gate(g *gate.Judge, plan *fast.RoutePlan, all []*gate.Judg
 
 // unknownSales looks for gates that sell for a sale of a fixed name that there is none of.
 func (d *examination) unknownSales(ids []string) {
-	for _, g := range gate.Of(d.app).List() {
+	for _, g := range judge.Of(d.app).List() {
 		for _, id := range g.Sale {
 			if !strings.Contains(id, "{") && !slices.Contains(ids, id) {
 				d.Add(adminapi.LevelWarning, "sale", "%s names the sale %s, which does not exist, so that it refuses every attempt: apply its sale file, or leave `sale` out, and the items name their sale", g.Title(), id)
@@ -114,23 +113,12 @@ func (d *examination) unknownSales(ids []string) {
 }
 
 // listeners looks for listener wrappers that no gate uses.
-func (d *examination) listeners(all []*gate.Judge) {
+func (d *examination) listeners(all []*judge.Judge) {
 	for server := range d.app.Listeners() {
-		if !slices.ContainsFunc(all, func(g *gate.Judge) bool { return g.Server() == server && g.FastRefusals != nil }) {
+		if !slices.ContainsFunc(all, func(g *judge.Judge) bool { return g.Server() == server && g.FastRefusals != nil }) {
 			d.Add(adminapi.LevelWarning, "fast_refusals", "the server at %v has the listener wrapper stockgate, and none of its gates has fast_refusals: add it to a gate, or take the wrapper away", server.Listen)
 		}
 	}
-}
-
-// whatOfDoubt says what resolves the gate's holds in doubt.
-func whatOfDoubt(g *gate.Gate) string {
-	switch {
-	case g.Outcome == "backend":
-		return "leaves it to the shop to confirm or release what it holds, through stockgate_api"
-	case g.Probe() != nil:
-		return fmt.Sprintf("asks %s about holds in doubt", g.Probe().Host())
-	}
-	return "keeps holds in doubt until an operator or the shop resolves them: `in_doubt probe <url>` would ask the shop"
 }
 
 // limits looks for limits of an open sale that a client can use up for other buyers.
@@ -143,7 +131,7 @@ func (d *examination) limits(l *edge.Listing) {
 			d.Add(adminapi.LevelWarning, "shadow", "%s has the limit %s in shadow: it refuses nothing until the sale is applied without `shadow: true`", l.Sale.ID, limit.String())
 		}
 	}
-	for _, g := range gate.Of(d.app).List() {
+	for _, g := range judge.Of(d.app).List() {
 		var chosen []string
 		for _, limit := range l.Sale.Limits {
 			if g.OnlyChecks() || limit.Every == "order" || !g.AnyoneCounts(limit.Per) {
@@ -202,11 +190,22 @@ func (d *examination) unread(l *edge.Listing) {
 	if l.Sale.Missing == sale.SkipMissing {
 		becomes = "attempts there are not counted by it, because the sale has `missing: skip`"
 	}
-	for _, g := range gate.Of(d.app).List() {
+	for _, g := range judge.Of(d.app).List() {
 		for _, kind := range kinds {
 			if g.MaySell(l.Sale.ID) && !g.Reads(kind) {
 				d.Add(adminapi.LevelWarning, "limits", "%s has a limit per %s, and the gate %s does not read that identity: %s; add `identity %s <value>` to the gate, or take %s out of the sale's limits",
 					l.Sale.ID, kind, strconv.Quote(g.Name), becomes, kind, kind)
+			}
+		}
+	}
+}
+
+// selling is how the gates of a configuration sell.
+func selling(a *app.App) iter.Seq[judge.Selling] {
+	return func(yield func(judge.Selling) bool) {
+		for _, j := range judge.Of(a).List() {
+			if j.Seller != nil && !yield(j.Seller.Describe(nil)) {
+				return
 			}
 		}
 	}

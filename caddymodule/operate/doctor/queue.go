@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/store/journal"
 	"github.com/stockgate/stockgate/internal/store/queue"
@@ -32,8 +31,8 @@ func (d *examination) judgeQueue(id string, head journal.Head) {
 		d.Add(adminapi.LevelError, "queue", "the orders of %s that wait for the shop cannot be read: %v", id, err)
 		return
 	}
-	for _, g := range gate.Of(d.app).Selling() {
-		if o := g.Queue; o != nil && (s.Waiting*10 > int64(o.Most)*8 || s.Bytes*10 > o.Memory*8) {
+	for o := range selling(d.app) {
+		if o.Most > 0 && (s.Waiting*10 > int64(o.Most)*8 || s.Bytes*10 > o.Memory*8) {
 			d.Add(adminapi.LevelWarning, "queue", "the line of %s is nearly full: %d of %d orders, %d of %d bytes; what comes beyond is refused as busy. Raise `most` and `memory` of the gate's queue, or have the shop take more",
 				id, s.Waiting, o.Most, s.Bytes, o.Memory)
 			break

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/edge/fence"
@@ -249,8 +248,8 @@ func (d *examination) judgeBalance(b *reservation.SaleStock, now time.Time) {
 
 // whyDoubt reports whether a gate has a probe that asks the shop.
 func (d *examination) whyDoubt() string {
-	for _, g := range gate.Of(d.app).Selling() {
-		if g.Probe() != nil {
+	for sells := range selling(d.app) {
+		if sells.AskAbout != nil {
 			return ", although a probe asks the shop"
 		}
 	}

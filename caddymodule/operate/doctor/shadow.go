@@ -3,7 +3,7 @@ package doctor
 import (
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/sale"
 )
@@ -13,8 +13,8 @@ const shadowNotice = 24 * time.Hour
 
 // shadow says that a gate, or some of its rates, refuse nothing. With a sale near, that is a
 // warning.
-func (d *examination) shadow(g *gate.Judge, name string) {
-	inShadow, whole := 0, g.Gate() != nil && g.Gate().Shadow
+func (d *examination) shadow(g *judge.Judge, name string) {
+	inShadow, whole := 0, g.InShadow
 	for _, r := range g.Rates {
 		if r.Shadow {
 			inShadow++

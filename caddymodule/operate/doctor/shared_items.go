@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
@@ -50,8 +50,8 @@ func (d *examination) shared() {
 // gatesFindSales reports whether some gate finds the sale of an order by its items: it does not name
 // one itself, or none is configured here.
 func gatesFindSales(a *app.App) bool {
-	all := gate.Of(a).List()
-	return len(all) == 0 || slices.ContainsFunc(all, (*gate.Judge).FindsSale)
+	all := judge.Of(a).List()
+	return len(all) == 0 || slices.ContainsFunc(all, (*judge.Judge).FindsSale)
 }
 
 // shared names the items of a sale that another one lists too, if that is open and their times

@@ -3,7 +3,7 @@ package doctor
 import (
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
@@ -14,11 +14,11 @@ func (d *examination) waitlist(l *edge.Listing) {
 	if l.Sale.Waitlist == nil || l.Status == sale.Closed {
 		return
 	}
-	for _, fault := range gate.Of(d.app).Unread(l.Sale) {
+	for _, fault := range judge.Of(d.app).Unread(l.Sale) {
 		d.Add(adminapi.LevelError, "waitlist", "%s; this configuration will not load again", fault)
 	}
-	if !gate.Of(d.app).Enters(l.Sale.ID) {
-		d.Add(adminapi.LevelWarning, "waitlist", "%s %s", l.Sale.ID, gate.CannotEnter)
+	if !judge.Of(d.app).Enters(l.Sale.ID) {
+		d.Add(adminapi.LevelWarning, "waitlist", "%s %s", l.Sale.ID, judge.CannotEnter)
 	}
 	ctx, cancel := d.call()
 	defer cancel()
@@ -41,7 +41,7 @@ func (d *examination) waitlist(l *edge.Listing) {
 
 // waitlists looks for handlers that let people enter lists that there are not.
 func (d *examination) waitlists() {
-	for _, j := range gate.Of(d.app).WithoutList(d.runtime.Catalogue().All) {
+	for _, j := range judge.Of(d.app).WithoutList(d.runtime.Catalogue().All) {
 		d.Add(adminapi.LevelWarning, "waitlist", "%s refuses all people who want to enter, because no sale of it has a waiting list: write `waitlist: {}` in the sale file, or take the handler away", j.Title())
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 )
@@ -33,7 +33,7 @@ func (o *operator) beginBypass(r *http.Request) (any, error) {
 	case len(asked.Reason) > adminapi.MaxBypassText || strings.ContainsFunc(asked.Reason, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return nil, request.Bad("reason: it is text of up to %d bytes, without control characters", adminapi.MaxBypassText)
 	}
-	of, deciding, err := gate.Of(o.app).Bypassable(r.PathValue("name"))
+	of, deciding, err := judge.Of(o.app).Bypassable(r.PathValue("name"))
 	if err != nil {
 		return nil, err
 	}

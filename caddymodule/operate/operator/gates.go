@@ -3,7 +3,8 @@ package operator
 import (
 	"net/http"
 
-	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/try"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 )
@@ -13,7 +14,7 @@ func (o *operator) listGates(r *http.Request) (any, error) {
 		return nil, err
 	}
 	list := adminapi.GateList{Gates: []adminapi.GateSummary{}}
-	for _, g := range gate.Of(o.app).List() {
+	for _, g := range judge.Of(o.app).List() {
 		list.Gates = append(list.Gates, adminapi.GateSummary{Name: g.Name, Check: g.OnlyChecks()})
 	}
 	return list, nil
@@ -24,7 +25,7 @@ func (o *operator) tryGate(r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	g, err := gate.Of(o.app).Find(r.PathValue("name"))
+	g, err := judge.Of(o.app).Find(r.PathValue("name"))
 	if err != nil {
 		return nil, err
 	}
@@ -32,5 +33,5 @@ func (o *operator) tryGate(r *http.Request) (any, error) {
 	if err := request.JSON(r, adminapi.TryBody, &t); err != nil {
 		return nil, err
 	}
-	return g.Try(o.ctx, &t)
+	return try.Try(o.ctx, g, &t)
 }

@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/ledger/recovery"
@@ -127,7 +127,15 @@ var errNoProbe = errors.New("its gate has no probe")
 
 // probeShop asks the shop with the probes of the gates.
 func (o *operator) probeShop(sale string) (*recovery.Shop, error) {
-	probes := gate.Of(o.app).Probes()
+	probes := make(map[string]judge.AskAbout)
+	for _, j := range judge.Of(o.app).List() {
+		if j.Seller == nil {
+			continue
+		}
+		if ask := j.Seller.Describe(nil).AskAbout; ask != nil {
+			probes[j.Name] = ask
+		}
+	}
 	if len(probes) == 0 {
 		return nil, request.Bad("no gate has a probe: configure `in_doubt probe <url>`, or give a file of the shop's orders")
 	}
@@ -136,7 +144,7 @@ func (o *operator) probeShop(sale string) (*recovery.Shop, error) {
 		if p == nil {
 			return false, errNoProbe
 		}
-		verdict, cause, err := p.AskAbout(ctx, o.runtime.Store, sale, reservation.ProbeDue{ID: id, Ref: ref})
+		verdict, cause, err := p(ctx, o.runtime.Store, sale, reservation.ProbeDue{ID: id, Ref: ref})
 		if err == nil && verdict == reservation.ProbeUnknown {
 			err = fmt.Errorf("the shop answers %s", cause)
 		}

@@ -6,7 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/sale"
@@ -19,7 +19,7 @@ func (o *operator) checkReaders(next *sale.Sale) error {
 	if l, ok := o.runtime.Catalogue().Sale(next.ID); ok && l.Status == sale.Closed {
 		return nil
 	}
-	if faults := gate.Of(o.app).Unread(next); len(faults) > 0 {
+	if faults := judge.Of(o.app).Unread(next); len(faults) > 0 {
 		return request.Bad("%s", strings.Join(faults, "; "))
 	}
 	return nil

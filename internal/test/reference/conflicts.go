@@ -9,7 +9,7 @@ import (
 
 // conflicts lists the options of a gate that exclude or need others, by option, from the table in source.
 func (s *sources) conflicts() (string, error) {
-	const dir = "caddymodule/gate"
+	const dir = "caddymodule/gate/judge"
 	files, err := s.files(dir)
 	if err != nil {
 		return "", err

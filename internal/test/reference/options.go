@@ -27,7 +27,7 @@ type block struct {
 
 var attemptOptions = []place{
 	{dir: "caddymodule/gate/option/operation", receiver: "Options", function: "Directives", structure: "Options"},
-	{dir: "caddymodule/gate", receiver: "AttemptOptions", function: "directives", structure: "AttemptOptions"},
+	{dir: "caddymodule/gate/judge", receiver: "AttemptOptions", function: "Directives", structure: "AttemptOptions"},
 }
 
 // blocks are the lists, in the order of the page.
@@ -52,7 +52,7 @@ var blocks = []block{
 	{name: "lookup", places: []place{{dir: "caddymodule/gate/option/inquiry", receiver: "Spec", function: "Bounds", structure: "Spec"}}},
 	{name: "ask", places: []place{{dir: "caddymodule/gate/option/inquiry", function: "ReadAsk", structure: "Ask"}}},
 	{name: "in_doubt", places: []place{{dir: "caddymodule/gate", receiver: "gateRules", function: "readInDoubt", structDir: "caddymodule/gate/option/probe", structure: "InDoubt"}}},
-	{name: "fast_refusals", places: []place{{dir: "caddymodule/gate", receiver: "AttemptOptions", function: "readFast", structure: "FastRefusals"}}},
+	{name: "fast_refusals", places: []place{{dir: "caddymodule/gate/judge", receiver: "AttemptOptions", function: "readFast", structure: "FastRefusals"}}},
 	{name: "guard", places: []place{{dir: "caddymodule/guard", receiver: "Guard", function: "UnmarshalCaddyfile", structure: "Guard"}}},
 	{name: "api", places: []place{{dir: "caddymodule/shopapi", receiver: "API", function: "UnmarshalCaddyfile", structure: "API"}}},
 	{name: "resolve", places: []place{{dir: "caddymodule/resolve", receiver: "Resolve", function: "UnmarshalCaddyfile", structure: "Resolve"}}},
@@ -91,9 +91,9 @@ func Options(root string) (Parts, error) {
 // sameAs are blocks whose options are those of another one.
 var sameAs = map[string]block{
 	"rate_redis": {places: []place{{dir: "caddymodule/app", function: "readRedis", structure: "Redis"}}, without: []string{"replica_acks", "fence", "at_risk"}},
-	"check":      {places: append(attemptOptions[:2:2], place{dir: "caddymodule/gate", receiver: "Check", function: "UnmarshalCaddyfile", structure: "Check"})},
+	"check":      {places: append(attemptOptions[:2:2], place{dir: "caddymodule/gate/check", receiver: "Check", function: "UnmarshalCaddyfile", structure: "Check"})},
 	"waitlist": {
-		places:  append(attemptOptions[:len(attemptOptions):len(attemptOptions)], place{dir: "caddymodule/gate", receiver: "WaitlistHandler", function: "UnmarshalCaddyfile", structure: "WaitlistHandler"}),
+		places:  append(attemptOptions[:len(attemptOptions):len(attemptOptions)], place{dir: "caddymodule/gate/waitlist", receiver: "WaitlistHandler", function: "UnmarshalCaddyfile", structure: "WaitlistHandler"}),
 		without: []string{"one_at_a_time", "max_in_flight", "websockets"},
 	},
 }

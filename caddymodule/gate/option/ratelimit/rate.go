@@ -125,10 +125,8 @@ type Set struct {
 	// asking bounds the attempts for which that is under way.
 	shadows []int
 	asking  *filters.Slots
-	// repeats is how often one sold order is forwarded again; no table: no ref is read.
-	repeats gateRate
 	deaf    atomic.Bool // the last call of Redis about shared rates got no answer
-	pooled  []string    // keys of the entries of rateTables to release
+	pooled
 }
 
 // IsEmpty reports whether the gate has no rates.
@@ -202,7 +200,7 @@ func (rs *Set) Open(gate string, list []Rate, keys []attempt.RateKey) error {
 				room = 1
 			}
 			var err error
-			if rate.table, err = rs.table(r.print(gate), filters.Rate{Events: r.Events, Window: window, Burst: r.Burst, Keys: room}); err != nil {
+			if rate.table, err = rs.take(r.print(gate), filters.Rate{Events: r.Events, Window: window, Burst: r.Burst, Keys: room}); err != nil {
 				return err
 			}
 		}
@@ -211,25 +209,28 @@ func (rs *Set) Open(gate string, list []Rate, keys []attempt.RateKey) error {
 	return nil
 }
 
-// table takes a table from the pool, or makes it.
-func (rs *Set) table(print string, r filters.Rate) (*filters.RateTable, error) {
+// pooled are the keys of the entries of rateTables to release.
+type pooled []string
+
+// take takes a table from the pool, or makes it.
+func (p *pooled) take(print string, r filters.Rate) (*filters.RateTable, error) {
 	v, _, err := rateTables.LoadOrNew(print, func() (caddy.Destructor, error) {
 		return rateTable{filters.NewRateTable(r)}, nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	rs.pooled = append(rs.pooled, print)
+	*p = append(*p, print)
 	return v.(rateTable).RateTable, nil
 }
 
 // Close releases what was taken from the pool. Requests that are still running keep their
 // tables.
-func (rs *Set) Close() error {
-	pooled := rs.pooled
-	rs.pooled = nil
+func (p *pooled) Close() error {
+	keys := *p
+	*p = nil
 	var err error
-	for _, key := range pooled {
+	for _, key := range keys {
 		_, e := rateTables.Delete(key)
 		err = errors.Join(err, e)
 	}

@@ -65,29 +65,31 @@ func (o *Repeats) rate() (Rate, error) {
 	return r, nil
 }
 
-// OpenRepeats takes the table of a gate's Repeats from the pool, or makes it. byRef: the
-// gate reads a ref.
-func (rs *Set) OpenRepeats(gate string, byRef bool, o *Repeats) error {
-	if !byRef {
-		return nil
-	}
+// RepeatRate bounds how often a gate forwards one sold order again.
+type RepeatRate struct {
+	rate gateRate
+	pooled
+}
+
+// Open takes the table of a gate's Repeats from the pool, or makes it; nil: they are the default.
+func (rr *RepeatRate) Open(gate string, o *Repeats) error {
 	r, err := o.rate()
 	if err != nil {
 		return err
 	}
 	print := fmt.Sprintf("%q repeats %d %v %d %d", gate, r.Events, r.Window, r.Burst, r.Keys)
-	table, err := rs.table(print, filters.Rate{Events: r.Events, Window: time.Duration(r.Window), Burst: r.Burst, Keys: r.Keys})
+	table, err := rr.take(print, filters.Rate{Events: r.Events, Window: time.Duration(r.Window), Burst: r.Burst, Keys: r.Keys})
 	if err != nil {
 		return err
 	}
-	rs.repeats = gateRate{table: table, Header: refuse.NewRateAnswers(gate, "repeats", r.Events, time.Duration(r.Window))}
+	rr.rate = gateRate{table: table, Header: refuse.NewRateAnswers(gate, "repeats", r.Events, time.Duration(r.Window))}
 	return nil
 }
 
-// TakeRepeat counts that a reservation is forwarded again.
-func (rs *Set) TakeRepeat(h http.Header, id string, now time.Time) *sale.Refusal {
-	if wait := rs.repeats.table.Take(now, id); wait > 0 {
-		return rs.repeats.Header.Refuse(h, wait)
+// Take counts that a reservation is forwarded again.
+func (rr *RepeatRate) Take(h http.Header, id string, now time.Time) *sale.Refusal {
+	if wait := rr.rate.table.Take(now, id); wait > 0 {
+		return rr.rate.Header.Refuse(h, wait)
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ func TestRepeatRateCheck(t *testing.T) {
 		"repeats: a burst of -1": {Burst: -1},
 		"repeats: 10000001 keys": {Keys: 10_000_001},
 	} {
-		if err := new(Set).OpenRepeats("", true, &r); err == nil || !strings.Contains(err.Error(), want) {
+		if err := new(RepeatRate).Open("", &r); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -25,17 +25,17 @@ func TestRepeatRateCheck(t *testing.T) {
 // A repeat that is refused allocates nothing, and neither does the table when many
 // reservations are repeated.
 func TestRepeatRateDoesNotAllocate(t *testing.T) {
-	var rs Set
-	if err := rs.OpenRepeats("alloc", true, &Repeats{Events: 1, Window: caddy.Duration(time.Minute)}); err != nil {
+	var rs RepeatRate
+	if err := rs.Open("alloc", &Repeats{Events: 1, Window: caddy.Duration(time.Minute)}); err != nil {
 		t.Fatal(err)
 	}
 	defer rs.Close()
 	now, h := time.Now(), make(http.Header, 8)
-	if no := rs.TakeRepeat(h, "one", now); no != nil {
+	if no := rs.Take(h, "one", now); no != nil {
 		t.Fatalf("the first: %+v", no)
 	}
 	if n := testing.AllocsPerRun(1000, func() {
-		if no := rs.TakeRepeat(h, "one", now); no == nil || no.RetryAfter != 60 {
+		if no := rs.Take(h, "one", now); no == nil || no.RetryAfter != 60 {
 			t.Errorf("%+v", no)
 		}
 	}); n != 0 {

@@ -1,0 +1,355 @@
+package judge
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"go.uber.org/zap"
+
+	"github.com/stockgate/stockgate/caddymodule/app"
+	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/jwt"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/operation"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/pow"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
+	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
+	"github.com/stockgate/stockgate/caddymodule/guard"
+	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/caddymodule/internal/reply"
+	"github.com/stockgate/stockgate/caddymodule/internal/span"
+	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/filters/attempt"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/filters/scope"
+	"github.com/stockgate/stockgate/internal/sale"
+)
+
+// Judge reads the attempts of one handler and judges them by the rules. A gate has one, and so has a
+// stockgate_check.
+type Judge struct {
+	Setup
+
+	app         *app.App
+	ctx         caddy.Context // of the configuration
+	log         *zap.Logger
+	scope       *scope.Scope // nil: every request is an attempt
+	reader      *attempt.Reader
+	rules       ruleSet
+	refuser     *refuse.Refuser
+	lists       accesslist.DenyAllowLists
+	rates       ratelimit.Set
+	challenge   pow.Challenger
+	lookup      *inquiry.Inquiry     // nil: the request says what it is about
+	heard       inquiry.Hearing      // whether lookups get useful answers
+	credentials *session.Credentials // nil: requests of a session do not wait
+	carts       session.Carts
+	// bearer verifies tokens; nil: there is no JWT. Requests in flight use it after Cleanup, which
+	// closes it.
+	bearer              *jwt.Verifier
+	noBuyer, noQuantity silence // values that no attempt has
+	noCartID            silence // of requests that are no attempt
+	// server is the server that the handler belongs to; nil: none.
+	server  *caddyhttp.Server
+	around  around
+	routes  guard.Routes
+	guarded guard.Gate
+	hosts   []string // of the routes around the handler
+	// bypass is on while orders pass without a reservation. bypassing bounds the orders that are at the shop then.
+	bypass    *app.BypassSwitch
+	bypassing *filters.Slots
+	// fastCounters has, for each reason, the counter of the sale that was first refused
+	// fast.
+	fastCounters []atomic.Pointer[refusals]
+	// fastLogged is the share of the fast refusals that are logged.
+	fastLogged accesslog.Share
+}
+
+// Setup is what a judge gets from the handler that has it, before it is opened.
+type Setup struct {
+	*AttemptOptions
+	Names
+	// Seller holds stock for the attempts that the judge lets pass; nil: it only checks.
+	Seller Seller
+	// InShadow: the judge refuses nothing.
+	InShadow bool
+	// Enters: attempts enter a waiting list, by requests for EntersAt; empty: that is not known.
+	Enters   bool
+	EntersAt string
+}
+
+// Names are the options by which a gate recognises an earlier order, and asks what an attempt is about. A
+// stockgate_check has only Lookup.
+type Names struct {
+	Ref         []string
+	RefShared   bool
+	Continue    bool
+	Idempotency []string
+	Lookup      *inquiry.Spec
+}
+
+// App is the app of the judge's configuration; nil: the judge is not opened.
+func (j *Judge) App() *app.App { return j.app }
+
+// Log is the handler's log.
+func (j *Judge) Log() *zap.Logger { return j.log }
+
+// BodyLimit is how many bytes of a body are read.
+func (j *Judge) BodyLimit() int64 { return j.reader.MaxBody() }
+
+// Paths are the patterns of the path matchers around the handler.
+func (j *Judge) Paths() []string { return j.around.paths }
+
+// OnlyChecks reports whether the judge has no seller: a stockgate_check or a stockgate_waitlist has it.
+func (j *Judge) OnlyChecks() bool { return j.Seller == nil }
+
+// onlyTurns reports whether a check lets requests of a session wait, and reads nothing in them.
+func (j *Judge) onlyTurns() bool { return j.OnlyChecks() && j.OneAtATime != nil }
+
+// Visit begins what a request is to the judge.
+func (j *Judge) Visit(w http.ResponseWriter, r *http.Request) Visit {
+	return Visit{Began: time.Now(), Repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), Out: w.Header()}
+}
+
+// Meet reads and judges a request. over: it has got its answer, or next has served it.
+func (j *Judge) Meet(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *Case) (over bool, err error) {
+	if p.clean = r.Trailer == nil && !attempt.AnyStrippable(r.Header); !p.clean {
+		guard.StripReserved(r)
+		attempt.StripH2C(r.Header)
+	}
+	if guard.PassageOf(r) == 0 { // no guard has asked
+		if why, _, _ := j.routes.Refuses(r); why != "" {
+			return true, j.Refuse(w, r, "", p.Began, &sale.Refusal{Reason: sale.Malformed, Detail: why})
+		}
+	}
+	if r.Method == http.MethodOptions {
+		return true, j.serveOptions(w, r, next, p.Began)
+	}
+	switch no, err := j.Consider(r, p); {
+	case err != nil: // the client left or was too slow, or request_body has a lower limit
+		reply.DropPayload(r)
+		return true, caddyhttp.Error(http.StatusBadRequest, err)
+	case no != nil:
+		return true, j.Refuse(w, r, p.SaleID(), p.Began, no)
+	case p.Scope == scope.Unknown:
+		return true, operation.AskDocument(w)
+	}
+	return false, nil
+}
+
+// Refuse answers and counts a refusal of an attempt that began at that time. name is the
+// sale's id, empty if there is none: text from a client never becomes a label.
+func (j *Judge) Refuse(w http.ResponseWriter, r *http.Request, name string, began time.Time, no *sale.Refusal) error {
+	meter.Lost(name, time.Since(began))
+	meter.CountAttempt(name, "refused", no.Reason)
+	return reply.Refuse(j.refuser, w, r, no)
+}
+
+// HandOn hands on a request without a reservation: it is unchanged, has no token, and still ends with its
+// client.
+func (j *Judge) HandOn(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *Case) error {
+	if p.Scope == scope.Attempt {
+		meter.CountAttempt(p.SaleID(), "passed", "")
+		reply.Publish(r, p.Repl, reply.Placeholders{Verdict: "passed", Sale: p.SaleID()})
+	}
+	if len(p.Keys) > 0 {
+		j.ForgetCart(p)
+	}
+	if p.Turn != nil {
+		ctx, done := p.Turn.Pass(r.Context())
+		defer done()
+		r = r.WithContext(ctx)
+	}
+	return next.ServeHTTP(w, r)
+}
+
+// Consider reads the attempt and judges it. It refuses all that can be refused without a reservation,
+// for every gate and for dry runs. The error comes from reading the body.
+func (j *Judge) Consider(r *http.Request, p *Case) (*sale.Refusal, error) {
+	if no, err := j.InScope(r, p); no != nil || err != nil || p.Scope != scope.Attempt {
+		return no, err
+	}
+	if no, err := j.Read(r, p); no != nil || err != nil {
+		return no, err
+	}
+	no := j.filter(r, p)
+	if no != nil || !p.Remembered { // a remembered cart is good for refusals only
+		return no, nil
+	}
+	p.Judged = Judged{}
+	if no := j.readAgain(r, p); no != nil {
+		return no, nil
+	}
+	return j.filter(r, p), nil
+}
+
+// filter judges an attempt that was read.
+func (j *Judge) filter(r *http.Request, p *Case) *sale.Refusal {
+	_, filtering := span.Start(r.Context(), span.Filter)
+	defer filtering.End()
+	return j.walk(r, p, j.rules.rest)
+}
+
+// Which judges have a rule.
+
+func (j *Judge) denies() bool       { return len(j.Deny) > 0 }
+func (j *Judge) counts() bool       { return !j.rates.IsEmpty() }
+func (j *Judge) challenges() bool   { return j.challenge.Challenger != nil }
+func (j *Judge) TakesTurns() bool   { return j.credentials != nil }
+func (j *Judge) looksUp() bool      { return j.lookup != nil }
+func (j *Judge) countsShared() bool { return j.rates.HasShared() && !j.looksUp() }
+func (j *Judge) passesOthers() bool { return j.OtherItems == "pass" }
+func (j *Judge) sells() bool        { return j.Seller != nil }
+
+// denied refuses attempts on a denylist.
+func (j *Judge) denied(r *http.Request, p *Case) (*sale.Refusal, bool) {
+	return j.lists.Denied(r, p.Attempt, j.log), false
+}
+
+// takeRates counts the attempt for the rates of this edge that are not late.
+func (j *Judge) takeRates(_ *http.Request, p *Case) (*sale.Refusal, bool) {
+	return j.rates.TakeLocal(p.Out, p.Attempt, time.Now()), false
+}
+
+// takeShared counts the attempt for the shared rates. An attempt that may pass without Redis passes
+// uncounted.
+func (j *Judge) takeShared(r *http.Request, p *Case) (*sale.Refusal, bool) {
+	if p.Runtime == nil {
+		return nil, false
+	}
+	no := j.rates.TakeShared(r, p.Out, p.Runtime, p.Attempt, j.log)
+	if no != nil && no.Reason == sale.Unavailable && j.mayPass(p) {
+		return nil, false
+	}
+	return no, false
+}
+
+// takeLate counts the attempt for the late rates. One that asks whether units are still gone does so for
+// all others too, and an attempt with a remembered cart is judged again.
+func (j *Judge) takeLate(_ *http.Request, p *Case) (*sale.Refusal, bool) {
+	if p.Remembered || p.Recheck != nil {
+		return nil, false
+	}
+	return j.rates.TakeLate(p.Out, p.Attempt, p.now()), false
+}
+
+// reached finds the edge runtime. Unlisted items need no Redis: without it they pass.
+func (j *Judge) reached(r *http.Request, p *Case) (no *sale.Refusal, ends bool) {
+	if p.Runtime = j.OpenRuntime(r, p.dryRun()); p.Runtime != nil {
+		return nil, false
+	}
+	if p.Unlisted = j.isUnlisted(p.Attempt); p.Unlisted {
+		return nil, true
+	}
+	return refuse.Unavailable, false
+}
+
+// passUnlisted lets an attempt pass whose items no sale lists.
+func (j *Judge) passUnlisted(_ *http.Request, p *Case) (no *sale.Refusal, ends bool) {
+	p.Unlisted = j.isUnlisted(p.Attempt)
+	return nil, p.Unlisted
+}
+
+// mayPass reports whether the attempt may have no item of a sale, as far as it is known, and so passes.
+func (j *Judge) mayPass(p *Case) bool {
+	if len(p.Attempt.Lines) == 0 { // the cart was not looked up
+		return j.passesOthers()
+	}
+	return j.isUnlisted(p.Attempt)
+}
+
+// repeats looks for what an earlier attempt has left, if the attempt has a key or a ref.
+func (j *Judge) repeats(r *http.Request, p *Case) (no *sale.Refusal, ends bool) {
+	if !p.Named() {
+		return nil, false
+	}
+	return j.Seller.FindRepeat(r, p)
+}
+
+// chooseSale finds the attempt's sale, and applies its state and the allowlists.
+func (j *Judge) chooseSale(r *http.Request, p *Case) (*sale.Refusal, bool) {
+	return j.chooseSaleAt(r, p, p.now()), false
+}
+
+func (j *Judge) chooseSaleAt(r *http.Request, p *Case, now time.Time) (no *sale.Refusal) {
+	catalogue := p.Runtime.Catalogue()
+	p.Listing, p.Lines, no = filters.Choose(p.Attempt, now, catalogue.Sale, catalogue.Listing)
+	if no != nil && no.Reason == sale.UnknownItem && !catalogue.Complete() {
+		no = refuse.Unavailable // a sale that this edge cannot read may list it
+	}
+	return j.lists.Eligible(r, p.Attempt, no, j.log)
+}
+
+// now is the moment at which the attempt is judged: in shadow, when it came.
+func (p *Case) now() time.Time {
+	if p.Purpose == Watching {
+		return p.Began
+	}
+	return time.Now()
+}
+
+// unitsGone refuses units that are known to be gone. Only an attempt that goes on to reserve may ask
+// Redis whether they are still gone.
+func (j *Judge) unitsGone(_ *http.Request, p *Case) (no *sale.Refusal, ends bool) {
+	switch {
+	case j.Enters: // units that are gone are what the attempt waits for
+	case p.Swapped() != "": // units that are gone for others may be its own
+	case j.OnlyChecks() || p.dryRun() || p.Remembered:
+		no = p.Runtime.Recall(p.Listing, p.Attempt, p.Lines)
+	default:
+		no, p.Recheck = p.Runtime.Remembered(p.Listing, p.Attempt, p.Lines)
+	}
+	return no, false
+}
+
+// outgrowsToken refuses an order whose token would be too large, before its stock is held. A remembered cart
+// may have become smaller since: it is read again first.
+func (j *Judge) outgrowsToken(_ *http.Request, p *Case) (no *sale.Refusal, ends bool) {
+	if !p.Remembered && !j.app.Signer().Fits(p.Listing.Sale.ClaimsOf(p.Attempt, p.Lines)) {
+		no = RefuseTooLong
+	}
+	return no, false
+}
+
+// isUnlisted reports whether no sale lists an item of the attempt and the gate lets such
+// attempts pass. It returns false if the lists of the sales are unknown.
+func (j *Judge) isUnlisted(a *sale.Attempt) bool {
+	return j.passesOthers() && j.app.IsOther(a)
+}
+
+// OpenRuntime returns the edge runtime if it may sell now. A dry run sells nothing.
+func (j *Judge) OpenRuntime(r *http.Request, dryRun bool) *edgeruntime.Runtime {
+	d := j.app.Runtime()
+	if d == nil || d.Ready() != nil {
+		return nil
+	}
+	if d.IsLocal() && !dryRun && !FromThisMachine(r) {
+		if c := j.log.Check(zap.WarnLevel, "not selling: `redis embedded` is for trying things out on this machine; configure a redis"); c != nil {
+			c.Write()
+		}
+		return nil
+	}
+	return d
+}
+
+// FromThisMachine reports whether the request came to a loopback address.
+func FromThisMachine(r *http.Request) bool {
+	addr, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
+	if !ok {
+		return false
+	}
+	ap, err := netip.ParseAddrPort(addr.String())
+	return addr.Network() == "unix" || err == nil && ap.Addr().Unmap().IsLoopback()
+}
+
+var (
+	RefusePending = sale.Refuse(sale.Pending)
+	RefuseTooLong = &sale.Refusal{Reason: sale.Malformed, Detail: "the order has too many lines for one token"}
+)

@@ -1,0 +1,262 @@
+package judge
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
+	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/filters"
+	"github.com/stockgate/stockgate/filters/attempt"
+	"github.com/stockgate/stockgate/filters/outcome"
+	"github.com/stockgate/stockgate/filters/refuse"
+	"github.com/stockgate/stockgate/filters/scope"
+	"github.com/stockgate/stockgate/internal/edge"
+	"github.com/stockgate/stockgate/internal/sale"
+)
+
+// provisionLookup prepares lookup and one_at_a_time.
+func (j *Judge) provisionLookup() (err error) {
+	if j.credentials, err = j.OneAtATime.Compile(); err != nil {
+		return err
+	}
+	reads := j.reader.Needs().Has(attempt.NeedLookup) || len(j.credentials.Looked()) > 0
+	switch {
+	case j.Lookup == nil && reads:
+		return errors.New("{lookup.…}: say what the shop is asked, such as `lookup GET http://shop:3000/cart`")
+	case j.Lookup == nil:
+		return nil
+	case !reads && j.OnlyChecks() && !j.Enters:
+		return errors.New("lookup: one_at_a_time reads no id of a cart in what the shop answers: write `one_at_a_time {lookup.cart.id}`, or leave lookup out")
+	case !reads:
+		return errors.New("lookup: no value reads what the shop answers: write `lines {lookup.items} sku quantity`, or leave lookup out")
+	}
+	if j.lookup, err = j.Lookup.Compile("the lookup", "jwt."); err != nil {
+		return err
+	}
+	if err := cmp.Or(j.turnsNameNothing(), j.KnowsNames("the lookup", j.lookup)); err != nil {
+		return err
+	}
+	if j.lookup.ByRef() {
+		ref, err := attempt.CompileAll(j.Ref...)
+		if err != nil || len(j.Ref) == 0 || ref.Needs().Has(attempt.NeedLookup) {
+			return errors.New("lookup: {ref} needs a ref that the request itself has, such as `ref {path.2}`")
+		}
+	}
+	return nil
+}
+
+// KnowsNames reports placeholders of a question that this gate cannot fill in.
+func (j *Judge) KnowsNames(what string, i *inquiry.Inquiry) error {
+	for _, name := range i.Names() {
+		switch {
+		case strings.HasPrefix(name, "jwt.") && !j.reader.Needs().Has(attempt.NeedJWT):
+			return fmt.Errorf("%s: {%s} needs jwt, and a value of the gate that reads a claim, such as buyer {jwt.sub}", what, name)
+		case strings.HasPrefix(name, "lookup.") && j.lookup == nil:
+			return fmt.Errorf("%s: {%s} needs a lookup", what, name)
+		}
+	}
+	return nil
+}
+
+// Told returns the values of a question that are known of an attempt with this ref.
+func (p *Case) Told(i *inquiry.Inquiry, ref string) map[string]string {
+	values := i.Told(map[string][]byte{"jwt": p.Claims, "lookup": p.Document})
+	values["ref"] = ref
+	return values
+}
+
+// recallCart returns what the edge remembers of the attempt's cart; nil: the shop is to be asked.
+func (j *Judge) recallCart(r *http.Request, p *Case) []byte {
+	if p.dryRun() {
+		return nil
+	}
+	return j.carts.Recall(p.Keys, p.question(r), time.Now())
+}
+
+// ForgetCart forgets the cart of an attempt that goes to the shop, which may change it.
+func (j *Judge) ForgetCart(p *Case) { j.carts.Forget(p.Keys) }
+
+// question stands for what the shop is asked about the attempt.
+func (p *Case) question(r *http.Request) uint64 {
+	return inquiry.Question(r, p.reading.Early.Ref, p.Claims)
+}
+
+// ReadCart reads what the attempt is about from what the edge remembers of its cart; nil: from what the
+// shop says.
+func (j *Judge) ReadCart(r *http.Request, p *Case, remembered []byte) (no *sale.Refusal) {
+	p.Cart = Cart{room: p.reading.Early, Document: remembered, Remembered: remembered != nil}
+	p.Attempt = &p.room
+	var took time.Duration
+	var unnamed, unread string
+	if remembered == nil {
+		if took, unnamed, no = j.lookUpAlone(r, p); no != nil {
+			return no
+		}
+	}
+	if p.room, no, unread = p.reading.ReadCart(p.Document); no == nil && unnamed != "" {
+		no, unread = refuse.Unavailable, unnamed
+	}
+	no = j.readLines(p, no, unread, took)
+	if j.passesOthers() {
+		j.dropUnlisted(p.Attempt)
+	}
+	return no
+}
+
+// lookUpCart asks the shop for the cart of a request, and returns how long that took.
+func (j *Judge) lookUpCart(r *http.Request, p *Case) (took time.Duration, no *sale.Refusal) {
+	began := time.Now()
+	ref := ""
+	if p.Attempt != nil { // else it is no attempt
+		ref = p.Attempt.Ref
+	}
+	values := p.Told(j.lookup, ref)
+	answer, err := p.asks(j.lookup).Ask(r.Context(), inquiry.BuyerOf(r), func(name string) string { return values[name] })
+	no = j.readLookup(r.Context(), answer, err)
+	if errors.Is(err, inquiry.ErrNoValue) && j.lookup.ByRef() && !slices.ContainsFunc(j.lookup.Names(), func(name string) bool { return name != "ref" && values[name] == "" }) {
+		no = sale.Refuse(sale.NoCart) // there is no cart of this name
+	}
+	took = max(time.Since(began), 1)
+	if no != nil {
+		meter.CountLookup(string(no.Reason), took)
+		return took, no
+	}
+	if p.Document = answer.Body; p.Scope == scope.Attempt && !p.dryRun() {
+		j.carts.Remember(p.Keys, p.question(r), answer.Body, time.Now())
+	}
+	return took, nil
+}
+
+// reachedBeforeLookup finds the edge runtime. Without it the cart may still have no item of a sale.
+func (j *Judge) reachedBeforeLookup(r *http.Request, p *Case) (no *sale.Refusal, ends bool) {
+	if p.Runtime = j.OpenRuntime(r, p.dryRun()); p.Runtime == nil && !j.passesOthers() {
+		no = refuse.Unavailable
+	}
+	return no, false
+}
+
+// noneSells refuses an attempt when no sale sells anything.
+func (j *Judge) noneSells(_ *http.Request, p *Case) (*sale.Refusal, bool) {
+	if j.passesOthers() {
+		return nil, false
+	}
+	catalogue := p.Runtime.Catalogue()
+	no := filters.NoneSells(p.Attempt.Sale, time.Now(), catalogue.Sale, catalogue.All)
+	// A buyer who has bought must not hear that the sale has ended.
+	if no != nil && catalogue.Complete() && (len(j.Ref) == 0 || no.Reason == sale.NotStarted && notBegun(catalogue)) {
+		return no, false
+	}
+	return nil, false
+}
+
+// lacksCredentials refuses a request of no session: the shop would make one for a stranger.
+func (j *Judge) lacksCredentials(r *http.Request, p *Case) (no *sale.Refusal, ends bool) {
+	if j.isStranger(r, p) {
+		no = sale.Refuse(sale.NoBuyer)
+	}
+	return no, false
+}
+
+// isStranger reports whether a request has no credential by which the shop knows its cart.
+func (j *Judge) isStranger(r *http.Request, p *Case) bool {
+	return len(p.Keys) == 0 && (j.credentials.InRequest() || !inquiry.HasCredential(r))
+}
+
+// notBegun reports whether no sale has begun, so that no buyer has bought.
+func notBegun(catalogue *edge.Catalogue) bool {
+	for l := range catalogue.All {
+		if no := l.RefusalAt(time.Now()); no == nil || no.Reason != sale.NotStarted {
+			return false
+		}
+	}
+	return true
+}
+
+// readLookup decides whether an answer says what an attempt is about.
+func (j *Judge) readLookup(ctx context.Context, a *outcome.ShopAnswer, err error) *sale.Refusal {
+	switch {
+	case errors.Is(err, inquiry.ErrBusy):
+		return refuse.Busy
+	case errors.Is(err, inquiry.ErrNoValue):
+		return sale.Refuse(sale.NoBuyer) // its token lacks a claim, or has one that no URL can have
+	case err != nil && ctx.Err() != nil: // the client has left
+		return refuse.Unavailable
+	case err != nil:
+		return j.unanswered(err.Error())
+	case a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden:
+		return sale.Refuse(sale.NoBuyer)
+	case a.Status == http.StatusNotFound:
+		return sale.Refuse(sale.NoCart)
+	case a.Status/100 != 2:
+		return j.unanswered(fmt.Sprintf("status %d", a.Status))
+	case !a.Whole:
+		return j.unanswered("the answer is longer than 64 KiB")
+	case a.Header.Get("Content-Encoding") != "": // it is gone where it could be undone
+		return j.unanswered("the answer has an encoding that was not asked for")
+	case j.failed(a.Body):
+		return j.unanswered("the answer has errors")
+	}
+	return nil
+}
+
+// readLines counts a lookup that the shop has answered, and says in the log where the answer is no cart.
+// no is the refusal of the attempt that was read from it, unread the fault in it, and took how long the
+// lookup took; 0: it is remembered. An operator who tries a request is told the fault.
+func (j *Judge) readLines(p *Case, no *sale.Refusal, unread string, took time.Duration) *sale.Refusal {
+	word := "answered"
+	switch {
+	case unread != "" && no.Reason == sale.Unavailable:
+		word, no = string(no.Reason), j.unanswered(unread)
+		if p.Purpose == Trying {
+			no = &sale.Refusal{Reason: no.Reason, Detail: attempt.UnreadLookup + ": " + unread}
+		}
+	case no != nil && no.Reason == sale.NoCart:
+		word = string(no.Reason)
+	}
+	if took == 0 {
+		return no
+	}
+	if meter.CountLookup(word, took); word != string(sale.Unavailable) {
+		j.heard.Heard(j.log, j.lookup.Host(), unread)
+	}
+	return no
+}
+
+// failed reports whether a server of GraphQL has answered with errors, which have the status 200.
+func (j *Judge) failed(body []byte) bool {
+	if j.scope == nil || !j.scope.ReadsGraphQL() {
+		return false
+	}
+	var answer struct {
+		Errors []json.RawMessage `json:"errors"`
+	}
+	return json.Unmarshal(body, &answer) == nil && len(answer.Errors) > 0
+}
+
+// unanswered refuses an attempt because the shop did not say what it is about.
+func (j *Judge) unanswered(why string) *sale.Refusal {
+	j.heard.Lost(j.log, j.lookup.Host(), why)
+	return refuse.Unavailable
+}
+
+// dropUnlisted leaves out the lines of a cart that no sale lists: they need no reservation, and a
+// check makes none. A cart that has only such lines keeps them.
+func (j *Judge) dropUnlisted(a *sale.Attempt) {
+	listed := make([]sale.Line, 0, len(a.Lines))
+	for _, l := range a.Lines {
+		if !j.app.IsOther(&sale.Attempt{Lines: []sale.Line{l}}) {
+			listed = append(listed, l)
+		}
+	}
+	if len(listed) > 0 {
+		a.Lines = listed
+	}
+}
