@@ -30,8 +30,7 @@ func TestServersAreUsedAgain(t *testing.T) {
 		return
 	}
 	ctx := soon(t)
-	stays := redis.NewClient(&redis.Options{})
-	defer func() { stays.Close() }()
+	var stays *redis.Client
 	do := func(args ...any) func(*testing.T, *redistest.Server) {
 		return func(t *testing.T, s *redistest.Server) {
 			if err := s.Client().Do(ctx, args...).Err(); err != nil {
@@ -67,13 +66,18 @@ func TestServersAreUsedAgain(t *testing.T) {
 			}
 		}, false},
 		"client": {func(t *testing.T, s *redistest.Server) {
-			stays = redis.NewClient(&redis.Options{Addr: s.Addr()})
+			stays = redis.NewClient(&redis.Options{Addr: s.Addr()}) // longer than its test
 			if err := stays.Ping(ctx).Err(); err != nil {
 				t.Error(err)
 			}
 		}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Cleanup(func() {
+				if stays != nil {
+					stays.Close()
+				}
+			})
 			var addr, pid string
 			var first map[string]string
 			t.Run("first", func(t *testing.T) {
