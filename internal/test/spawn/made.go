@@ -11,8 +11,8 @@ import (
 
 // Make runs a command that makes a directory, which it names in its arguments: the data of a new server, which takes a
 // second of the processor. The user's cache keeps what a program of this machine has made with the same arguments, and later
-// calls copy that. Processes may call it at the same time. The files are those of the user who runs the test, or of the
-// command.
+// calls copy that. Processes may call it at the same time. The files belong to the user who runs the test, or to the
+// command's.
 func Make(cmd *exec.Cmd, dir string) error {
 	kept, err := keptFor(cmd, dir)
 	if err != nil {
@@ -27,11 +27,11 @@ func Make(cmd *exec.Cmd, dir string) error {
 	return keep(dir, kept)
 }
 
-// keptFor is where what a command makes is kept. A program that was replaced makes it anew; initdb asks for the time zone.
+// keptFor is where what a command makes is kept. A program that was replaced runs again; initdb asks for the time zone.
 func keptFor(cmd *exec.Cmd, dir string) (string, error) {
 	cache, err := os.UserCacheDir()
-	if err != nil {
-		return "", err
+	if err != nil { // a user without a home
+		cache = os.TempDir()
 	}
 	program, err := filepath.EvalSymlinks(cmd.Path)
 	if err != nil {

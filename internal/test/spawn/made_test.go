@@ -10,9 +10,10 @@ import (
 	"github.com/stockgate/stockgate/internal/test/spawn"
 )
 
-// What a program makes is made once, also by calls at the same time, and again when its arguments or the program have changed.
+// A program makes a directory once, also for calls at the same time, and again when its arguments or the program have changed.
 func TestMake(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
+	t.Setenv("HOME", t.TempDir())
 	program, runs := filepath.Join(t.TempDir(), "make"), filepath.Join(t.TempDir(), "runs")
 	script := "#!/bin/sh\necho run >> " + runs + "\nmkdir -p $2/sub && echo $1 > $2/sub/text\n"
 	write := func(more string) {
