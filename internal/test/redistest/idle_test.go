@@ -43,7 +43,7 @@ func TestServersAreUsedAgain(t *testing.T) {
 		again bool
 	}{
 		"data":          {do("SET", "k", "v"), true},
-		"another db":    {do("MOVE", "k", 3), true},
+		"another db":    {do("EVAL", "redis.call('SELECT', 3) return redis.call('SET', 'k', 'v')", 0), true},
 		"script":        {do("SCRIPT", "LOAD", "return 1"), true},
 		"function":      {do("FUNCTION", "LOAD", "#!lua name=f\nredis.register_function('f', function() return 1 end)"), true},
 		"readings":      {do("CONFIG", "GET", "*"), true},
