@@ -5,6 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/store/journal"
 	"github.com/stockgate/stockgate/internal/store/reservation"
@@ -38,8 +40,38 @@ func openStore(t *testing.T, addr string) *reservation.Store {
 	return s
 }
 
+// dump is all that a server has, by key.
+func dump(t *testing.T, c *redis.Client) map[string]string {
+	t.Helper()
+	ctx, all := ledgertest.Soon(t), map[string]string{}
+	for _, key := range c.Keys(ctx, "*").Val() {
+		var err error
+		if all[key], err = c.Dump(ctx, key).Result(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// restore makes a server have what dump was told, and nothing else.
+func restore(t *testing.T, c *redis.Client, all map[string]string) {
+	t.Helper()
+	ctx := ledgertest.Soon(t)
+	if err := c.FlushAll(ctx).Err(); err != nil {
+		t.Fatal(err)
+	}
+	for key, text := range all {
+		if err := c.Restore(ctx, key, 0, text).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // A journal is kept by its length and its age, and never trimmed beyond the ledger.
 func TestKeep(t *testing.T) {
+	server := redistest.Start(t)
+	epoch, last := ledgertest.Fill(t, server.Client(), "s", 20_000)
+	filled := dump(t, server.Client())
 	for name, test := range map[string]struct {
 		keep  ledger.Retention
 		later time.Duration
@@ -55,9 +87,7 @@ func TestKeep(t *testing.T) {
 		"before a ledger was there":   {ledger.Retention{For: time.Hour, Most: 25_000, Ledger: true}, 2 * time.Hour, 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			server := redistest.Start(t)
-			epoch, last := ledgertest.Fill(t, server.Client(), "s", 20_000)
+			restore(t, server.Client(), filled)
 			store := openStore(t, server.Addr())
 			ctx := ledgertest.Soon(t)
 			if test.acked > 0 {

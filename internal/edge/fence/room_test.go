@@ -68,43 +68,6 @@ func TestAFullSaleIsInUse(t *testing.T) {
 	}
 }
 
-// What was promised of earlier sales is forgotten before what is promised of a later one.
-func TestALaterSaleHasRoomForItsPromises(t *testing.T) {
-	for name, test := range map[string]struct {
-		after time.Duration
-		want  int
-	}{
-		"soon":          {0, 16_000},
-		"after a while": {unusedFor + time.Second, maxOwnOfSale},
-	} {
-		t.Run(name, func(t *testing.T) {
-			count := newRoom(maxOwn)
-			count.later(0)
-			sales := make([]promised, maxOwn/maxOwnOfSale+1)
-			for j := range sales {
-				if j == len(sales)-1 {
-					count.later(test.after)
-				}
-				for i := range int64(maxOwnOfSale) {
-					sales[j].add(count, movementNumber{1, i}, reservation.Promise{})
-				}
-			}
-			last := &sales[len(sales)-1]
-			if n := len(last.after(nowhere)); n < test.want {
-				t.Errorf("%d promises of the later sale are remembered, want %d", n, test.want)
-			}
-			if n := count.held.Load(); n > maxOwn {
-				t.Errorf("%d promises are remembered, at most %d may be", n, maxOwn)
-			}
-			for j := range sales {
-				if found := sales[j].after(movementNumber{1, maxOwnOfSale - 2}); len(found) != 1 {
-					t.Errorf("sale %d has %d of its newest promise", j, len(found))
-				}
-			}
-		})
-	}
-}
-
 // Of a sale that was deleted nothing is remembered; what is remembered of others stays.
 func TestADeletedSaleHasNoRoom(t *testing.T) {
 	k := &Keeper{members: map[string]*member{"deleted": {}, "other": {}}, bytes: newRoom(maxTailBytes), count: newRoom(maxOwn)}

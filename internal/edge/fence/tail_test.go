@@ -3,33 +3,7 @@ package fence
 import (
 	"strings"
 	"testing"
-
-	"github.com/stockgate/stockgate/internal/store/reservation"
 )
-
-// An edge remembers the newest promises of each sale, and no more than its bound of all sales.
-func TestOwnIsBounded(t *testing.T) {
-	count := newRoom(maxOwn)
-	sales := make([]promised, 7)
-	for i := range int64(maxOwnOfSale + 5) {
-		for j := range sales {
-			sales[j].add(count, movementNumber{1, i}, reservation.Promise{})
-		}
-	}
-	if n := count.held.Load(); n > maxOwn {
-		t.Errorf("%d promises are remembered, at most %d may be", n, maxOwn)
-	}
-	for j := range sales {
-		if n := len(sales[j].after(movementNumber{1, maxOwnOfSale + 2})); n != 2 {
-			t.Errorf("sale %d has %d of the two newest promises", j, n)
-		}
-	}
-	before := count.held.Load()
-	sales[0].forget(movementNumber{1, maxOwnOfSale + 2})
-	if n := before - count.held.Load(); n != 2 || len(sales[0].after(movementNumber{1, maxOwnOfSale + 2})) != 0 {
-		t.Errorf("%d promises are forgotten, want 2", n)
-	}
-}
 
 // A server that gets what it lacks tells it again: the edge keeps what comes after it, so that the
 // next server gets that too. Another history replaces it.

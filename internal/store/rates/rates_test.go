@@ -6,8 +6,6 @@ import (
 	"math/rand/v2"
 	"strconv"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -61,40 +59,6 @@ func takeRate(t testing.TB, e *edge.Edge, rate *rates.Rate, key string) time.Dur
 		t.Fatalf("over %d, wait %v", over, wait)
 	}
 	return wait
-}
-
-// When all come at once, on two edges, exactly the burst passes. Keys are independent.
-func TestSharedRateIsExactAcrossEdges(t *testing.T) {
-	redistest.Each(t, func(t *testing.T, b redistest.Backend) {
-		const burst, more = 40, 60
-		edges := []*edge.Edge{rateEdge(t, rateOptions(b, b.Addr()), nil), rateEdge(t, rateOptions(b, b.Addr()), nil)}
-		rate := rates.NewRate("main {client_ip}", burst, 24*time.Hour, burst)
-		var passed [2]atomic.Int64
-		var group sync.WaitGroup
-		begin := make(chan struct{})
-		for i := range 2 * (burst + more) {
-			group.Go(func() {
-				<-begin
-				key := i % 2
-				over, wait, err := edges[i/2%2].Rates().Take(stocktest.Soon(t), []rates.Try{{Rate: rate, Key: strconv.Itoa(key)}})
-				switch {
-				case err != nil:
-					t.Error(err)
-				case over < 0:
-					passed[key].Add(1)
-				case wait <= 0 || wait > 24*time.Hour/burst:
-					t.Errorf("wait %v", wait)
-				}
-			})
-		}
-		close(begin)
-		group.Wait()
-		for key := range passed {
-			if n := passed[key].Load(); n != burst {
-				t.Errorf("%d attempts of key %d passed, want %d", n, key, burst)
-			}
-		}
-	})
 }
 
 // leaky is the meaning of a rate in fractions: units of 1/events ms.

@@ -60,11 +60,7 @@ func (s *Server) install() error {
 	if err != nil {
 		return err
 	}
-	made, err := exec.Command(bin, append(args, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")...).CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("mariadb-install-db: %w\n%s", err, made)
-	}
-	return nil
+	return spawn.Make(exec.Command(bin, append(args, "--auth-root-authentication-method=normal", "--skip-test-db", "--skip-name-resolve")...), s.path("data"))
 }
 
 // program finds one of MariaDB's programs, also where the PATH of an ordinary user does not lead.
@@ -86,7 +82,7 @@ func (s *Server) common() ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return []string{"--no-defaults", "--datadir=" + s.path("data"), "--user=" + u.Username}, nil
+	return []string{"--no-defaults", "--datadir=" + s.path("data"), "--user=" + u.Username, "--innodb-log-file-size=16M"}, nil
 }
 
 func (s *Server) path(name string) string { return filepath.Join(s.dir, name) }
@@ -167,7 +163,7 @@ func (s *Server) launch() error {
 	}
 	defer log.Close()
 	cmd := exec.Command(bin, append(append(args, "--socket="+s.path("sock"), "--pid-file="+s.path("pid"), "--skip-networking", "--innodb-buffer-pool-size=32M",
-		"--innodb-log-file-size=16M", "--innodb-flush-method=nosync"), s.settings...)...)
+		"--innodb-flush-method=nosync"), s.settings...)...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
 	gone, err := spawn.Start(cmd)
 	if err != nil {

@@ -2,6 +2,7 @@ package pgtest
 
 import (
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"os/user"
@@ -57,10 +58,23 @@ func findAccount() (*account, error) {
 	return nil, fmt.Errorf("PostgreSQL does not run as root, and neither of the users that it could run as exists")
 }
 
-// own gives a directory to the account.
+// own gives a directory or a file to the account.
 func (a *account) own(dir string) error {
 	if a.uid == 0 {
 		return nil
 	}
 	return os.Chown(dir, int(a.uid), int(a.gid))
+}
+
+// ownAll gives a data directory and all in it to the account, and to no other: PostgreSQL checks that.
+func (a *account) ownAll(data string) error {
+	if err := os.Chmod(data, 0o700); err != nil || a.uid == 0 {
+		return err
+	}
+	return filepath.WalkDir(data, func(path string, _ fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		return a.own(path)
+	})
 }

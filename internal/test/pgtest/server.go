@@ -74,8 +74,11 @@ func start(t testing.TB, port string, settings []string) *Server {
 	make := exec.Command(initdb, "--pgdata="+s.data(), "--username=postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "--no-sync")
 	make.Dir = dir
 	u.run(make)
-	if out, err := make.CombinedOutput(); err != nil {
-		t.Fatalf("pgtest: initdb: %v\n%s", err, out)
+	if err := spawn.Make(make, s.data()); err != nil {
+		t.Fatalf("pgtest: %v", err)
+	}
+	if err := u.ownAll(s.data()); err != nil {
+		t.Fatalf("pgtest: %v", err)
 	}
 	lines := append([]string{
 		"listen_addresses=''", "unix_socket_directories='" + dir + "'", "fsync=off", "full_page_writes=off",

@@ -26,7 +26,10 @@ func (s *Server) Stop() {
 }
 
 // Kill ends the server as a crash does (SIGKILL) and waits until it is gone.
-func (s *Server) Kill() { s.proc.kill() }
+func (s *Server) Kill() {
+	s.shared = false
+	s.proc.kill()
+}
 
 // Restart starts the server again on the same port and directory, and returns
 // when it answers. A running server is stopped first.
@@ -56,6 +59,7 @@ func (s *Server) Resume() {
 
 func (s *Server) signal(sig os.Signal) {
 	s.t.Helper()
+	s.shared = false
 	if err := s.proc.cmd.Process.Signal(sig); err != nil {
 		s.t.Fatalf("redistest: send %v to redis-server: %v", sig, err)
 	}

@@ -1,10 +1,7 @@
 package redistest
 
 import (
-	"bufio"
-	"bytes"
 	"fmt"
-	"net"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,42 +30,23 @@ func (s *Server) ready() error {
 	}
 }
 
-// ask sends one command to the server that listens on the port: INFO, and PING, because
-// INFO answers while a file is still loading. It speaks the protocol itself: a
-// connection pool slows down after refused connections.
+// ask asks the server that listens on the port who it is: INFO, and PING, because INFO answers while a file is
+// still loading.
 func (s *Server) ask(deadline time.Time) (map[string]string, error) {
-	conn, err := net.DialTimeout("tcp", s.Addr(), time.Until(deadline))
+	c, err := s.dial(deadline)
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
-	if err := conn.SetDeadline(deadline); err != nil {
-		return nil, err
-	}
+	defer c.Close()
 	commands := [][]string{{"PING"}, {"INFO", "server"}}
 	if s.password != "" {
 		commands = slices.Insert(commands, 0, []string{"AUTH", s.password})
 	}
-	replies := bufio.NewReader(conn)
-	var reply []byte
-	for _, command := range commands {
-		if _, err := conn.Write(encode(command...)); err != nil {
-			return nil, err
-		}
-		if reply, err = readFrame(replies); err != nil {
-			return nil, err
-		}
-		if reply[0] == '-' {
-			return nil, fmt.Errorf("%s: %s", command[0], bytes.TrimSpace(reply))
-		}
+	replies, err := c.do(commands...)
+	if err != nil {
+		return nil, err
 	}
-	info := map[string]string{}
-	for line := range strings.Lines(string(reply)) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
-			info[name] = value
-		}
-	}
-	return info, nil
+	return fields(replies[len(replies)-1]), nil
 }
 
 func supported(version string) error {

@@ -24,12 +24,14 @@ const (
 // process does not do what they ask.
 type Server struct {
 	t        T
-	dir      string // redis.conf, redis.log and what Redis persists
+	dir      string // redis.conf and what Redis persists
 	port     int
 	tlsPort  int // 0: none
 	password string
 	sentinel bool
 	proc     *process // the running process, or the last one
+	output   *os.File // what all of them say
+	shared   bool     // other tests may use it before and after this one
 }
 
 // Option changes how a redis-server is started.
@@ -60,16 +62,25 @@ func TLS(certificate, key string) Option {
 }
 
 // Start runs a redis-server (7 or newer) and returns when it answers. It is
-// killed when the test ends, and its log is shown if the test failed. The
-// binary is $REDIS_SERVER, by default redis-server in PATH.
+// gone when the test ends, and its log is shown if the test failed. The
+// binary is $REDIS_SERVER, by default redis-server in PATH. A test without options may
+// get the process of an earlier test, empty and under another address and id, if that test has
+// neither ended, stalled nor configured it.
 func Start(t T, opts ...Option) *Server {
 	t.Helper()
 	var o options
 	for _, opt := range opts {
 		opt(&o)
 	}
-	s := &Server{t: t, dir: t.TempDir(), password: o.password, sentinel: o.sentinel}
+	s := &Server{t: t, dir: t.TempDir(), password: o.password, sentinel: o.sentinel, shared: shareable(t, opts)}
 	t.Cleanup(s.end)
+	if s.shared && s.reuse() {
+		return s
+	}
+	var err error
+	if s.output, err = newOutput(); err != nil {
+		t.Fatalf("redistest: %v", err)
+	}
 	for range portTries {
 		port, err := freePort()
 		if err != nil {
@@ -85,6 +96,9 @@ func Start(t T, opts ...Option) *Server {
 			t.Fatalf("redistest: write redis.conf: %v", err)
 		}
 		err = s.launch()
+		if err == nil && s.shared {
+			err = s.begin()
+		}
 		switch {
 		case err == nil:
 			return s
@@ -121,6 +135,7 @@ func (s *Server) configure(o options) error {
 		"maxmemory-policy noeviction",
 		"enable-debug-command yes",
 		"repl-diskless-sync-delay 0",
+		"enable-protected-configs local", // its directory, see begin
 	}
 	if o.password != "" {
 		lines = append(lines, "requirepass "+strconv.Quote(o.password))
@@ -139,17 +154,12 @@ func (s *Server) launch() error {
 	if err != nil {
 		return err
 	}
-	log, err := os.OpenFile(s.path("redis.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	defer log.Close()
 	args := []string{s.path("redis.conf")}
 	if s.sentinel {
 		args = append(args, "--sentinel")
 	}
 	cmd := exec.Command(bin, args...)
-	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, log, log
+	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, s.output, s.output
 	if s.proc, err = start(cmd); err != nil {
 		return err
 	}
@@ -178,23 +188,35 @@ func (s *Server) path(name string) string { return filepath.Join(s.dir, name) }
 
 // log returns the end of the server's log.
 func (s *Server) log() string {
-	b, err := os.ReadFile(s.path("redis.log"))
+	info, err := s.output.Stat()
 	if err != nil {
 		return err.Error()
 	}
-	return string(b[max(0, len(b)-logTail):])
+	from := max(0, info.Size()-logTail)
+	b := make([]byte, info.Size()-from)
+	if _, err := s.output.ReadAt(b, from); err != nil {
+		return err.Error()
+	}
+	return string(b)
 }
 
 func (s *Server) portTaken() bool {
 	return strings.Contains(s.log(), "Address already in use")
 }
 
-// end stops a server when its test is over.
+// end stops a server when its test is over, or leaves it to the next one.
 func (s *Server) end() {
 	if s.proc != nil {
+		if s.leave() {
+			return
+		}
 		s.proc.kill()
+	}
+	if s.output == nil {
+		return
 	}
 	if s.t.Failed() {
 		s.t.Logf("redis-server %s:\n%s", s.Addr(), s.log())
 	}
+	s.output.Close()
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 // Main runs the tests of a package, and fails when they leave a goroutine behind. Goroutines that
@@ -19,6 +21,7 @@ func Main(m *testing.M) {
 		flag.Set("test.parallel", "6")
 	}
 	code := m.Run()
+	redistest.EndIdle()
 	if code == 0 {
 		// go-redis dials until it succeeds or a second after its client was closed
 		dials := goleak.IgnoreAnyFunction("github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial")
