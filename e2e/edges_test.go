@@ -99,44 +99,28 @@ func newSlowShop(t *testing.T) slowShop {
 // soonOver is a deadline that tests wait for. Until then much must be done, on any machine.
 const soonOver = "hold_for 20s"
 
-// An edge dies with an attempt at the shop: at its deadline the hold is in doubt,
-// by the hand of another edge.
-func TestKilledEdgeLeavesDoubt(t *testing.T) {
-	t.Parallel()
-	s := newSlowShop(t)
-	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: soonOver})
-	first.sell("flash", oneUnit)
-	second.untilSelling("flash")
-	done := first.goBuy(one("a", "7", 1, ""))
-	await(t, "the shop has the order", s.working)
-	first.kill()
-	if r := await(t, "the buyer's answer", done); r.err == nil {
-		t.Errorf("the buyer sees %v", r)
-	}
-	id := second.onlyHold("flash")
-	second.untilState(id, "in_doubt")
-	second.mustState(id, "in_doubt", "deadline")
-	second.expect("flash", 0, 0, 1, 0)
-	s.answer <- 201
-}
-
 // A process that ends takes no resolution with it: neither when the servers wait for
 // the attempt, nor when their grace period is over.
 func TestShutdownKeepsResolutions(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	redis := redisAt(redistest.Start(t).Addr())
+	second := startEdge(t, site{redis: redis, shop: serve(t, new(recorder))}) // it sees what becomes of the holds
+	for i, test := range []struct {
 		name, global string
 		waits        bool
 	}{{"waiting", "", true}, {"grace period over", "grace_period 100ms", false}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := newSlowShop(t)
-			first, second, _ := twoEdges(t, site{shop: serve(t, s), global: test.global})
-			first.sell("flash", oneUnit)
-			second.untilSelling("flash")
-			done := first.goBuy(one("a", "7", 1, ""))
+			first, id, sku := newEdge(t, ""), fmt.Sprint("flash-", i), fmt.Sprint(i)
+			second := counter{second, id}.of(t)
+			first.storage = second.storage
+			first.start(site{redis: redis, shop: serve(t, s), global: test.global})
+			first.sell(id, fmt.Sprintf(`  - {sku: %q, stock: 1}`, sku))
+			second.untilSelling(id)
+			done := first.goBuy(one("a", sku, 1, ""))
 			await(t, "the shop has the order", s.working)
-			id := second.onlyHold("flash")
+			hold := second.onlyHold(id)
 			first.cmd.Process.Signal(syscall.SIGTERM)
 			if test.waits {
 				eventually(t, "the edge takes no more requests", func() bool {
@@ -152,7 +136,7 @@ func TestShutdownKeepsResolutions(t *testing.T) {
 				s.answer <- 201
 			}
 			await(t, "the process ends", first.gone)
-			second.mustState(id, "confirmed", "status_201")
+			second.mustState(hold, "confirmed", "status_201")
 		})
 	}
 }
@@ -161,7 +145,9 @@ func TestShutdownKeepsResolutions(t *testing.T) {
 // configuration talks to Redis in another way, nor when it has no gate any more.
 func TestReloadKeepsResolutions(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	redis := redisAt(redistest.Start(t).Addr())
+	second := startEdge(t, site{redis: redis, shop: serve(t, new(recorder))}) // it sees what becomes of the holds
+	for i, test := range []struct {
 		name   string
 		status int
 		state  string
@@ -177,15 +163,13 @@ func TestReloadKeepsResolutions(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := newSlowShop(t)
-			server := redistest.Start(t)
-			first, second := newEdge(t, ""), newEdge(t, "")
-			second.storage = first.storage
-			same := site{redis: redisAt(server.Addr()), shop: serve(t, s)}
+			first, same, id, sku := newEdge(t, ""), site{redis: redis, shop: serve(t, s)}, fmt.Sprint("flash-", i), fmt.Sprint(i)
+			second := counter{second, id}.of(t)
+			first.storage = second.storage
 			first.start(same)
-			second.start(same)
-			first.sell("flash", oneUnit)
-			second.untilSelling("flash")
-			done := first.goBuy(one("a", "7", 1, ""))
+			first.sell(id, fmt.Sprintf(`  - {sku: %q, stock: 1}`, sku))
+			second.untilSelling(id)
+			done := first.goBuy(one("a", sku, 1, ""))
 			await(t, "the shop has the order", s.working)
 			test.change(first, same)
 			s.answer <- test.status

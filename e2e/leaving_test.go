@@ -15,26 +15,30 @@ import (
 // A buyer who leaves while the shop works changes nothing: the shop's answer counts.
 func TestBuyerLeavesWhileTheShopWorks(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	tests := []struct {
 		status int
 		state  string
-	}{{201, "confirmed"}, {400, "released"}, {500, "in_doubt"}} {
-		t.Run(fmt.Sprint(test.status), func(t *testing.T) {
-			t.Parallel()
-			working, answer := make(chan string, 1), make(chan struct{})
-			s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodPost {
-					working <- ""
-					select {
-					case <-answer:
-					case <-r.Context().Done():
-						working <- "the edge has left"
-					}
+	}{{201, "confirmed"}, {400, "released"}, {500, "in_doubt"}}
+	working, answer, sites := make(chan string, 1), make([]chan struct{}, len(tests)), make([]site, len(tests))
+	for i, test := range tests {
+		answer[i] = make(chan struct{})
+		sites[i] = site{shop: serve(t, &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				working <- ""
+				select {
+				case <-answer[i]:
+				case <-r.Context().Done():
+					working <- "the edge has left"
 				}
-				w.WriteHeader(test.status)
-			}}
-			e := startEdge(t, site{shop: serve(t, s)})
-			e.sell("flash", oneUnit)
+			}
+			w.WriteHeader(test.status)
+		}})}
+	}
+	counters := startCounters(t, sites)
+	for i, test := range tests {
+		t.Run(fmt.Sprint(test.status), func(t *testing.T) { // one after the other: untilBuyersLeft looks at all sites
+			e := counters[i].of(t)
+			e.sell(e.sale, oneUnit)
 			ctx, leave := context.WithCancel(context.Background())
 			defer leave()
 			left := make(chan result, 1)
@@ -45,9 +49,9 @@ func TestBuyerLeavesWhileTheShopWorks(t *testing.T) {
 				t.Fatalf("the buyer did not leave: %v", r)
 			}
 			e.untilBuyersLeft()
-			e.expect("flash", 0, 1, 0, 0)
-			id := e.onlyHold("flash")
-			close(answer)
+			e.expect(e.sale, 0, 1, 0, 0)
+			id := e.onlyHold(e.sale)
+			close(answer[i])
 			e.untilState(id, test.state)
 			select {
 			case what := <-working:

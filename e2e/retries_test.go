@@ -93,38 +93,36 @@ func TestWinnerRetries(t *testing.T) {
 // Two clicks that reach two edges are one purchase, with a key and without.
 func TestDoubleClickAtTwoEdges(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{"", "k1"} {
-		t.Run("key "+key, func(t *testing.T) {
-			t.Parallel()
-			s := newSlowShop(t)
-			first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: retries})
-			first.sell("flash", `  - {sku: "7", stock: 10}`)
-			second.untilSelling("flash")
-			click := one("a", "7", 1, "")
-			if key != "" {
-				click = click.under(key)
+	s := newSlowShop(t)
+	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: retries})
+	first.sell("flash", `  - {sku: "7", stock: 10}`)
+	first.sell("other", `  - {sku: "8", stock: 10}`)
+	for _, test := range []struct{ sale, sku, key string }{{"flash", "7", ""}, {"other", "8", "k1"}} {
+		second.untilSelling(test.sale)
+		click := one("a", test.sku, 1, "")
+		if test.key != "" {
+			click = click.under(test.key)
+		}
+		running := first.goBuy(click)
+		await(t, "the shop has the order", s.working)
+		for _, e := range []*edge{second, first} {
+			r := e.buy(click)
+			r.is(t, 409, "duplicate")
+			if r.header.Get("Retry-After") == "" {
+				t.Errorf("no Retry-After: %v", r)
 			}
-			running := first.goBuy(click)
-			await(t, "the shop has the order", s.working)
-			for _, e := range []*edge{second, first} {
-				r := e.buy(click)
-				r.is(t, 409, "duplicate")
-				if r.header.Get("Retry-After") == "" {
-					t.Errorf("no Retry-After: %v", r)
-				}
-			}
-			other := second.goBuy(one("a", "7", 1, "").under("another"))
-			await(t, "the shop has the order of another key", s.working)
-			s.answer <- 201
-			s.answer <- 201
-			won := await(t, "the first click", running)
-			won.is(t, 201, "")
-			await(t, "the order of another key", other).is(t, 201, "")
-			if key != "" {
-				second.buy(click).replays(t, won)
-			}
-			first.expect("flash", 8, 0, 0, 2)
-		})
+		}
+		other := second.goBuy(one("a", test.sku, 1, "").under("another"))
+		await(t, "the shop has the order of another key", s.working)
+		s.answer <- 201
+		s.answer <- 201
+		won := await(t, "the first click", running)
+		won.is(t, 201, "")
+		await(t, "the order of another key", other).is(t, 201, "")
+		if test.key != "" {
+			second.buy(click).replays(t, won)
+		}
+		first.expect(test.sale, 8, 0, 0, 2)
 	}
 }
 
@@ -328,7 +326,7 @@ func TestBackendHoldExpires(t *testing.T) {
 // itself. The shop sees the same token twice, and no other surprise.
 func TestOrderIsSentAgainByTheTransport(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	tests := []struct {
 		name, body, header string
 		second             string // the shop's answer to the second try
 		tries              int
@@ -339,35 +337,39 @@ func TestOrderIsSentAgainByTheTransport(t *testing.T) {
 		{"refused as a double", "", "Idempotency-Key", "400 Bad Request", 2, "in_doubt", "several_answers"},
 		{"no key", "", "", "201 Created", 1, "in_doubt", "connection_lost"},
 		{"with a body", `{"note":"x"}`, "Idempotency-Key", "201 Created", 1, "in_doubt", "connection_lost"},
-	} {
+	}
+	var mu sync.Mutex
+	tokens, sites := make([][]string, len(tests)), make([]site, len(tests)) // the tokens that each shop has seen
+	for i, test := range tests {
+		addr := rawShop(t, func(_ int, _ net.Listener, conn net.Conn, in *bufio.Reader) {
+			for {
+				r, err := http.ReadRequest(in)
+				if err != nil {
+					return
+				}
+				io.Copy(io.Discard, r.Body)
+				if r.Method == http.MethodGet {
+					io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+					continue
+				}
+				mu.Lock()
+				tokens[i] = append(tokens[i], r.Header.Get(token.Header))
+				n := len(tokens[i])
+				mu.Unlock()
+				if n == 1 {
+					return // the order is written, and the connection dies
+				}
+				io.WriteString(conn, "HTTP/1.1 "+test.second+"\r\nContent-Length: 0\r\n\r\n")
+			}
+		})
+		sites[i] = site{shop: addr, source: inQuery, gate: "idempotency {header.Idempotency-Key}"}
+	}
+	counters := startCounters(t, sites)
+	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			var mu sync.Mutex
-			var tokens []string
-			addr := rawShop(t, func(_ int, _ net.Listener, conn net.Conn, in *bufio.Reader) {
-				for {
-					r, err := http.ReadRequest(in)
-					if err != nil {
-						return
-					}
-					io.Copy(io.Discard, r.Body)
-					if r.Method == http.MethodGet {
-						io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-						continue
-					}
-					mu.Lock()
-					tokens = append(tokens, r.Header.Get(token.Header))
-					n := len(tokens)
-					mu.Unlock()
-					if n == 1 {
-						return // the order is written, and the connection dies
-					}
-					io.WriteString(conn, "HTTP/1.1 "+test.second+"\r\nContent-Length: 0\r\n\r\n")
-				}
-			})
-			source := "buyer {header.X-User-Id}\nline {query.sku}"
-			e := startEdge(t, site{shop: addr, source: source, gate: "idempotency {header.Idempotency-Key}"})
-			e.sell("flash", oneUnit)
+			e := counters[i].of(t)
+			e.sell(e.sale, oneUnit)
 			if status, _, _ := e.get("/browse"); status != http.StatusOK { // from here on there is a kept connection
 				t.Fatalf("browsing: %d", status)
 			}
@@ -377,14 +379,14 @@ func TestOrderIsSentAgainByTheTransport(t *testing.T) {
 			}
 			r := e.buy(o)
 			mu.Lock()
-			tokens = slices.Clone(tokens)
+			seen := slices.Clone(tokens[i])
 			mu.Unlock()
-			if len(tokens) != test.tries || tokens[0] == "" || tokens[0] != tokens[len(tokens)-1] {
-				t.Fatalf("the shop saw %d tries, it should see %d with one token; the buyer %v", len(tokens), test.tries, r)
+			if len(seen) != test.tries || seen[0] == "" || seen[0] != seen[len(seen)-1] {
+				t.Fatalf("the shop saw %d tries, it should see %d with one token; the buyer %v", len(seen), test.tries, r)
 			}
 			e.mustState(r.reservation, test.state, test.cause)
 			want := map[string]counts{"confirmed": {0, 0, 0, 1}, "in_doubt": {0, 0, 1, 0}}[test.state]
-			e.expect("flash", want[0], want[1], want[2], want[3])
+			e.expect(e.sale, want[0], want[1], want[2], want[3])
 			if test.header == "Idempotency-Key" && test.state == "confirmed" {
 				e.buy(o).replays(t, r)
 			}
