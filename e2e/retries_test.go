@@ -126,29 +126,6 @@ func TestDoubleClickAtTwoEdges(t *testing.T) {
 	}
 }
 
-// One key from everywhere at once is one order, and every request gets its answer.
-func TestOneKeyFromEverywhere(t *testing.T) {
-	t.Parallel()
-	s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusCreated)
-		io.WriteString(w, r.Header.Get(token.Header))
-	}}
-	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: retries})
-	first.sell("flash", `  - {sku: "7", stock: 10}`)
-	second.untilSelling("flash")
-	results := crowd(buyers(60, func(int) order { return one("a", "7", 1, "").under("k1") }),
-		func(r result) bool { return r.reason == "duplicate" || r.reason == "pending" || r.reason == "busy" }, first, second)
-	for _, r := range results {
-		if r.status != 201 || r.body != results[0].body || r.reservation != results[0].reservation {
-			t.Errorf("%v, another one is %v", r, results[0])
-		}
-	}
-	if s.orders() != 1 {
-		t.Errorf("the shop got %d orders", s.orders())
-	}
-	first.expect("flash", 9, 0, 0, 1)
-}
-
 // A refused order frees key and ref: the same again is a new purchase, at any edge.
 func TestRefusedOrderFreesItsKey(t *testing.T) {
 	t.Parallel()
@@ -237,37 +214,6 @@ func TestRefAtTwoEdges(t *testing.T) {
 		t.Fatal(err)
 	}
 	audit(t, first, "flash", s, []result{won})
-}
-
-// A buyer who leaves before the answer comes finds it under their key.
-func TestLeavingBuyerFindsHisAnswer(t *testing.T) {
-	t.Parallel()
-	working, answer := make(chan string, 1), make(chan struct{})
-	s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
-		working <- ""
-		<-answer
-		w.WriteHeader(http.StatusCreated)
-		for range 8 { // each piece goes on to the buyer at once
-			io.WriteString(w, strings.Repeat("o", 256))
-			http.NewResponseController(w).Flush()
-		}
-	}}
-	e := startEdge(t, site{shop: serve(t, s), gate: retries})
-	e.sell("flash", oneUnit)
-	ctx, leave := context.WithCancel(t.Context())
-	left := make(chan result, 1)
-	go func() { left <- e.buyContext(ctx, one("a", "7", 1, "").under("k1")) }()
-	await(t, "the shop has the order", working)
-	leave()
-	await(t, "the buyer has left", left)
-	e.untilBuyersLeft()
-	close(answer)
-	e.untilExpected("flash", 0, 0, 0, 1)
-	eventually(t, "the attempt has ended", func() bool { return e.goroutines("gate.(*Gate).sell") == 0 })
-	r := e.buy(one("a", "7", 1, "").under("k1"))
-	if r.status != 201 || r.body != strings.Repeat("o", 2048) || r.header.Get("Stockgate-Replayed") != "true" {
-		t.Errorf("the buyer comes back: %v", r)
-	}
 }
 
 // Without Redis a key hears nothing wrong: 503 while it is away, and that the order
