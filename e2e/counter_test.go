@@ -50,7 +50,7 @@ func reopen(all []counter, sites []site) {
 	all[0].mustReload(together(all, sites))
 }
 
-// together is the configuration of the edge of counters: that of the first site, with blocks for the others.
+// together configures the edge of counters as the first site does, with blocks for the others.
 func together(all []counter, sites []site) site {
 	var others strings.Builder
 	for i, s := range sites[1:] {
