@@ -100,35 +100,41 @@ func TestAnswerRules(t *testing.T) {
 // answer leaves while Redis has not been told.
 func TestConfirmedBeforeTheBuyerKnows(t *testing.T) {
 	t.Parallel()
-	for _, gate := range []string{"", "@sold {\n json code 0\n}\nconfirm @sold"} {
+	gates := []string{"", "@sold {\n json code 0\n}\nconfirm @sold"}
+	more, sites := make([]chan struct{}, len(gates)), make([]site, len(gates))
+	for i, gate := range gates {
+		more[i] = make(chan struct{})
+		addr := rawShop(t, func(_ int, _ net.Listener, conn net.Conn, in *bufio.Reader) {
+			r, err := http.ReadRequest(in)
+			if err != nil {
+				return
+			}
+			io.Copy(io.Discard, r.Body)
+			io.WriteString(conn, "HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\n")
+			<-more[i]
+			io.WriteString(conn, `{"code":0}`)
+		})
+		sites[i] = site{shop: addr, gate: gate}
+	}
+	counters := startCounters(t, sites)
+	for i, gate := range gates {
 		t.Run(gate, func(t *testing.T) {
 			t.Parallel()
-			more := make(chan struct{})
-			addr := rawShop(t, func(_ int, _ net.Listener, conn net.Conn, in *bufio.Reader) {
-				r, err := http.ReadRequest(in)
-				if err != nil {
-					return
-				}
-				io.Copy(io.Discard, r.Body)
-				io.WriteString(conn, "HTTP/1.1 201 Created\r\nContent-Length: 10\r\n\r\n")
-				<-more
-				io.WriteString(conn, `{"code":0}`)
-			})
-			e := startEdge(t, site{shop: addr, gate: gate})
-			e.sell("flash", oneUnit)
+			e := counters[i].of(t)
+			e.sell(e.sale, oneUnit)
 			done := e.goBuy(one("a", "7", 1, ""))
 			if gate == "" {
 				// the head decides, the body may take its time
-				e.untilExpected("flash", 0, 0, 0, 1)
+				e.untilExpected(e.sale, 0, 0, 0, 1)
 			} else {
-				e.untilExpected("flash", 0, 1, 0, 0)
+				e.untilExpected(e.sale, 0, 1, 0, 0)
 			}
-			close(more)
+			close(more[i])
 			r := await(t, "the answer", done)
 			if r.status != http.StatusCreated || r.body != `{"code":0}` {
 				t.Errorf("the buyer sees %v", r)
 			}
-			e.expect("flash", 0, 0, 0, 1)
+			e.expect(e.sale, 0, 0, 0, 1)
 		})
 	}
 }

@@ -59,7 +59,7 @@ func (c *chaos) insist(o order) (r result) {
 			c.t.Errorf("a buyer hears what is not so: %v", r)
 		}
 		select {
-		case <-time.After(50 * time.Millisecond): // a person, not a machine
+		case <-time.After(100 * time.Millisecond): // a person, not a machine
 		case <-c.over.Done():
 			return r
 		}

@@ -39,17 +39,27 @@ func startCounters(t *testing.T, sites []site) []counter {
 
 // open starts the edge of counters with a site for each.
 func open(all []counter, sites []site) {
-	var others strings.Builder
-	for i, s := range sites {
+	for i := range all {
 		all[i].heard = true
-		s.sale = all[i].sale
-		if i > 0 {
-			others.WriteString(s.block(all[i].edge))
-		}
+	}
+	all[0].start(together(all, sites))
+}
+
+// reopen gives the running edge of counters other sites.
+func reopen(all []counter, sites []site) {
+	all[0].mustReload(together(all, sites))
+}
+
+// together configures the edge of counters as the first site does, with blocks for the others.
+func together(all []counter, sites []site) site {
+	var others strings.Builder
+	for i, s := range sites[1:] {
+		s.sale = all[i+1].sale
+		others.WriteString(s.block(all[i+1].edge))
 	}
 	main := sites[0]
-	main.sale, main.others = all[0].sale, others.String()
-	all[0].start(main)
+	main.sale, main.others = all[0].sale, main.others+others.String()
+	return main
 }
 
 // of is the counter for a test of its own.

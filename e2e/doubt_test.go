@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -63,48 +64,70 @@ func (s *station) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // killing is one edge that dies, another that lives on, and what lies between them.
 type killing struct {
-	t           *testing.T
-	dies, lives *edge
-	redis       *redistest.Proxy // what the first talks to
-	station     *station
-	goOn        func() // lets go on what stands in the shop
+	lives   counter
+	dies    *edge
+	addr    string           // of redis
+	redis   *redistest.Proxy // what the first talks to
+	shop    *shop.Shop
+	station *station
+	goOn    func() // lets go on what stands in the shop
+	site    site   // of the second
+	probe   string // the option that asks the shop
 }
 
-// startKilling sells two units of a flash sale and one of them, so that every script
-// is loaded. Both edges keep what is in doubt.
-func startKilling(t *testing.T, gate string) (k *killing, s *shop.Shop, same site, probeAt string) {
+// startKillings starts an edge that lives on, with a site and a shop for each of n edges that die.
+func startKillings(t *testing.T, n int, gate string) (lives []counter, all []*killing) {
 	t.Helper()
 	server := redistest.Start(t)
-	k = &killing{t: t, dies: newEdge(t, ""), lives: newEdge(t, ""), redis: redistest.NewProxy(t, server.Addr())}
-	k.lives.storage = k.dies.storage
-	s, probeAt = startShop(t, k.lives)
-	k.station = &station{shop: s, there: make(chan string, 1), goOn: make(chan struct{})}
-	k.goOn = sync.OnceFunc(func() { close(k.station.goOn) })
-	t.Cleanup(k.goOn)
-	same = site{redis: redisAt(k.redis.Addr()), shop: serve(t, k.station), gate: soonOver + "\n" + gate}
+	lives = newCounters(t, n)
+	sites := make([]site, n)
+	for i := range n {
+		s, behind := startShop(t, lives[i].edge)
+		k := &killing{lives: lives[i], addr: server.Addr(), shop: s, probe: probing(behind)}
+		k.station = &station{shop: s, there: make(chan string, 1), goOn: make(chan struct{})}
+		k.goOn = sync.OnceFunc(func() { close(k.station.goOn) })
+		k.site = site{redis: redisAt(k.addr), shop: serve(t, k.station), name: k.lives.sale, gate: soonOver + "\n" + gate}
+		t.Cleanup(k.goOn) // before the shop closes
+		all, sites[i] = append(all, k), k.site
+	}
+	open(lives, sites)
+	return lives, all
+}
+
+// begin starts the edge that dies. It sells two units of a flash sale and one of them, so that every script is loaded.
+// Both edges keep what is in doubt.
+func (k *killing) begin(t *testing.T) {
+	t.Helper()
+	k.lives, k.dies, k.redis = k.lives.of(t), newEdge(t, ""), redistest.NewProxy(t, k.addr)
+	k.dies.storage = k.lives.storage
+	same := k.site
+	same.redis, same.sale = redisAt(k.redis.Addr()), k.lives.sale
 	k.dies.start(same)
-	same.redis = redisAt(server.Addr())
-	k.lives.start(same)
-	k.dies.sell("flash", `  - {sku: "7", stock: 2}`)
-	k.lives.untilSelling("flash")
+	k.dies.sell(k.lives.sale, `  - {sku: "7", stock: 2}`)
+	k.lives.untilSelling(k.lives.sale)
 	r := k.dies.buy(one("first", "7", 1, ""))
 	if r.status != http.StatusCreated {
 		t.Fatal(r)
 	}
-	if gate != "" { // outcome backend: who pays is confirmed
+	if strings.Contains(same.gate, "outcome backend") { // who pays is confirmed
 		k.lives.must("POST", "reservations/"+r.reservation+"/confirm", "", nil)
 	}
-	return k, s, same, probeAt
 }
 
 // untilHeld waits until the proxy holds something back.
-func (k *killing) untilHeld() {
-	k.t.Helper()
-	ctx, cancel := context.WithTimeout(k.t.Context(), patience)
+func untilHeld(t *testing.T, proxy *redistest.Proxy) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	if err := k.redis.WaitHeld(ctx); err != nil {
-		k.t.Fatal(err)
+	if err := proxy.WaitHeld(ctx); err != nil {
+		t.Fatal(err)
 	}
+}
+
+// untilStock waits for the stock of its sale: available, held, in doubt, confirmed.
+func (k *killing) untilStock(want counts) {
+	k.lives.t.Helper()
+	k.lives.untilExpected(k.lives.sale, want[0], want[1], want[2], want[3])
 }
 
 // An edge that is killed, at any step of an attempt, loses no unit and sells none
@@ -117,7 +140,7 @@ func TestKilledEdgeAtEveryStep(t *testing.T) {
 		doubtful = "in doubt"
 		sold     = "sold"
 	)
-	for _, step := range []struct {
+	steps := []struct {
 		name          string
 		before, after bool   // where the order stands in the shop
 		misbehave     string // of the shop
@@ -155,66 +178,84 @@ func TestKilledEdgeAtEveryStep(t *testing.T) {
 			afterwards: (*redistest.Proxy).DropAll},
 		{name: "confirmed, the buyer not told", held: true, unit: sold, ordered: true,
 			hold: func(p *redistest.Proxy) { p.HoldReplies("EVALSHA confirm") }},
-	} {
-		t.Run(step.name, func(t *testing.T) {
-			t.Parallel()
-			k, s, keep, behind := startKilling(t, "")
-			if err := s.SetMisbehaviour(step.misbehave); err != nil {
-				t.Fatal(err)
-			}
-			k.station.before.Store(step.before)
-			k.station.after.Store(step.after)
-			if step.hold != nil {
-				step.hold(k.redis)
-			}
-
-			var done <-chan result
-			if step.half {
-				conn, err := net.Dial("tcp", k.dies.addr)
-				if err != nil {
+	}
+	lives, all := startKillings(t, len(steps), "")
+	killed := t.Run("killed", func(t *testing.T) {
+		for i, step := range steps {
+			t.Run(step.name, func(t *testing.T) {
+				t.Parallel()
+				k := all[i]
+				k.begin(t)
+				if err := k.shop.SetMisbehaviour(step.misbehave); err != nil {
 					t.Fatal(err)
 				}
-				defer conn.Close()
-				fmt.Fprintf(conn, "POST /api/order HTTP/1.1\r\nHost: %s\r\nX-User-Id: a\r\nContent-Type: application/json\r\nContent-Length: 30\r\n\r\n{\"sku\":\"7\",", k.dies.addr)
-			} else {
-				done = k.dies.goBuy(one("a", "7", 1, ""))
-			}
-			if step.before || step.after {
-				await(t, "the shop has the order", k.station.there)
-			}
-			if step.held {
-				k.untilHeld()
-			}
-			k.dies.kill()
-			if step.afterwards != nil {
-				step.afterwards(k.redis)
-			}
-			k.goOn()
-			if done != nil {
-				if r := await(t, "the buyer's answer", done); r.err == nil {
-					t.Errorf("the buyer sees %v", r)
+				k.station.before.Store(step.before)
+				k.station.after.Store(step.after)
+				if step.hold != nil {
+					step.hold(k.redis)
 				}
-			}
 
-			switch step.unit {
-			case free:
-				k.lives.untilExpected("flash", 1, 0, 0, 1)
-			case sold:
-				k.lives.untilExpected("flash", 0, 0, 0, 2)
-			case doubtful:
-				k.lives.untilExpected("flash", 0, 0, 1, 1)
-				if doubts := k.lives.holds("flash", "in_doubt"); len(doubts) != 1 || doubts[0].Cause != "deadline" {
-					t.Fatalf("in doubt: %+v", doubts)
+				var done <-chan result
+				if step.half {
+					conn, err := net.Dial("tcp", k.dies.addr)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer conn.Close()
+					fmt.Fprintf(conn, "POST /api/order HTTP/1.1\r\nHost: %s\r\nX-User-Id: a\r\nContent-Type: application/json\r\nContent-Length: 30\r\n\r\n{\"sku\":\"7\",", k.dies.addr)
+				} else {
+					done = k.dies.goBuy(one("a", "7", 1, ""))
 				}
-			}
-			probe := keep
-			probe.gate += probing(behind)
-			k.lives.mustReload(probe)
+				if step.before || step.after {
+					await(t, "the shop has the order", k.station.there)
+				}
+				if step.held {
+					untilHeld(t, k.redis)
+				}
+				k.dies.kill()
+				if step.afterwards != nil {
+					step.afterwards(k.redis)
+				}
+				k.goOn()
+				if done != nil {
+					if r := await(t, "the buyer's answer", done); r.err == nil {
+						t.Errorf("the buyer sees %v", r)
+					}
+				}
+
+				switch step.unit {
+				case free:
+					k.untilStock(counts{1, 0, 0, 1})
+				case sold:
+					k.untilStock(counts{0, 0, 0, 2})
+				case doubtful:
+					k.untilStock(counts{0, 0, 1, 1})
+					if doubts := k.lives.holds(k.lives.sale, "in_doubt"); len(doubts) != 1 || doubts[0].Cause != "deadline" {
+						t.Fatalf("in doubt: %+v", doubts)
+					}
+				}
+			})
+		}
+	})
+	if !killed {
+		return
+	}
+	sites := make([]site, len(all))
+	for i, k := range all {
+		sites[i] = k.site
+		sites[i].gate += k.probe
+	}
+	reopen(lives, sites)
+	for i, step := range steps {
+		t.Run(step.name+", and the shop is asked", func(t *testing.T) {
+			t.Parallel()
+			k := all[i]
+			k.lives = k.lives.of(t)
 			if step.ordered {
-				k.lives.untilExpected("flash", 0, 0, 0, 2)
+				k.untilStock(counts{0, 0, 0, 2})
 			} else {
-				k.lives.untilExpected("flash", 1, 0, 0, 1)
-				if err := s.SetMisbehaviour("none"); err != nil {
+				k.untilStock(counts{1, 0, 0, 1})
+				if err := k.shop.SetMisbehaviour("none"); err != nil {
 					t.Fatal(err)
 				}
 				k.station.before.Store(false)
@@ -223,7 +264,7 @@ func TestKilledEdgeAtEveryStep(t *testing.T) {
 					t.Errorf("the unit is back on sale, and a buyer sees %v", r)
 				}
 			}
-			audit(t, k.lives, "flash", s, nil)
+			audit(t, k.lives.edge, k.lives.sale, k.shop, nil)
 		})
 	}
 }
@@ -232,7 +273,7 @@ func TestKilledEdgeAtEveryStep(t *testing.T) {
 // its deadline: it was not paid by then.
 func TestKilledEdgeInOutcomeBackend(t *testing.T) {
 	t.Parallel()
-	for _, step := range []struct {
+	steps := []struct {
 		name          string
 		before, after bool
 		hold          func(*redistest.Proxy)
@@ -241,10 +282,13 @@ func TestKilledEdgeInOutcomeBackend(t *testing.T) {
 		{name: "the shop has the request", before: true},
 		{name: "the shop has taken it, and not answered", after: true},
 		{name: "answered, and redis has not heard", hold: func(p *redistest.Proxy) { p.HoldRequests("EVALSHA free") }},
-	} {
+	}
+	_, all := startKillings(t, len(steps), "outcome backend")
+	for i, step := range steps {
 		t.Run(step.name, func(t *testing.T) {
 			t.Parallel()
-			k, _, _, _ := startKilling(t, "outcome backend")
+			k := all[i]
+			k.begin(t)
 			k.station.before.Store(step.before)
 			k.station.after.Store(step.after)
 			if step.hold != nil {
@@ -254,19 +298,19 @@ func TestKilledEdgeInOutcomeBackend(t *testing.T) {
 			if step.hold == nil {
 				await(t, "the shop has the order", k.station.there)
 			} else {
-				k.untilHeld()
+				untilHeld(t, k.redis)
 			}
 			k.dies.kill()
 			k.redis.DropAll()
 			k.goOn()
 			await(t, "the buyer's answer", done)
-			k.lives.untilExpected("flash", 1, 0, 0, 1)
+			k.untilStock(counts{1, 0, 0, 1})
 			k.station.before.Store(false)
 			k.station.after.Store(false)
 			if r := k.lives.buy(one("b", "7", 1, "")); r.status != http.StatusCreated {
 				t.Errorf("the unit is back on sale, and a buyer sees %v", r)
 			}
-			k.lives.expect("flash", 0, 1, 0, 1)
+			k.lives.expect(k.lives.sale, 0, 1, 0, 1)
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -355,6 +356,16 @@ func (l *logBuffer) String() string {
 }
 
 func (l *logBuffer) has(text string) bool { return strings.Contains(l.String(), text) }
+
+// hasLine reports whether a line has all of some texts.
+func (l *logBuffer) hasLine(texts ...string) bool {
+	for line := range strings.Lines(l.String()) {
+		if !slices.ContainsFunc(texts, func(text string) bool { return !strings.Contains(line, text) }) {
+			return true
+		}
+	}
+	return false
+}
 
 // tail is the end of the log, without the lines of debugging.
 func (l *logBuffer) tail() string {

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -9,7 +10,9 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/stockgate/stockgate/internal/test/draw"
 	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/token"
 )
 
 // twoEdges starts two edges with one Redis, one storage and one shop, which trusts
@@ -35,20 +38,44 @@ func TestTwoEdgesSellOneSale(t *testing.T) {
 	same := site{redis: redisAt(server.Addr()), shop: addr, gate: roomy}
 	first.start(same)
 	second.start(same)
-	first.sell("double11", `  - {sku: "20002001", stock: 102}`)
+	units := draw.Times(40, 100)
+	first.sell("double11", fmt.Sprintf(`  - {sku: "20002001", stock: %d}`, units+2))
 	second.untilSelling("double11")
 	early := []result{
 		first.mustBuy(one("early-0", "20002001", 1, ""), 201, ""),
 		second.mustBuy(one("early-1", "20002001", 1, ""), 201, ""),
 	}
 
-	results := crowd(buyers(500, func(i int) order { return one(fmt.Sprintf("buyer-%d", i), "20002001", 1, "") }), comesBack, first, second)
+	results := crowd(buyers(5*units, func(i int) order { return one(fmt.Sprintf("buyer-%d", i), "20002001", 1, "") }), comesBack, first, second)
 
 	audit(t, first, "double11", s, append(early, results...))
-	second.expect("double11", 0, 0, 0, 102)
-	if sum := tally(results); sum["201"] != 100 || sum["sold_out"] != 400 {
+	second.expect("double11", 0, 0, 0, int64(units+2))
+	if sum := tally(results); sum["201"] != units || sum["sold_out"] != 4*units {
 		t.Errorf("answers: %v", sum)
 	}
+}
+
+// One key from everywhere at once is one order, and every request gets its answer.
+func TestOneKeyFromEverywhere(t *testing.T) {
+	t.Parallel()
+	s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusCreated)
+		io.WriteString(w, r.Header.Get(token.Header))
+	}}
+	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: retries})
+	first.sell("flash", `  - {sku: "7", stock: 10}`)
+	second.untilSelling("flash")
+	results := crowd(buyers(60, func(int) order { return one("a", "7", 1, "").under("k1") }),
+		func(r result) bool { return r.reason == "duplicate" || r.reason == "pending" || r.reason == "busy" }, first, second)
+	for _, r := range results {
+		if r.status != 201 || r.body != results[0].body || r.reservation != results[0].reservation {
+			t.Errorf("%v, another one is %v", r, results[0])
+		}
+	}
+	if s.orders() != 1 {
+		t.Errorf("the shop got %d orders", s.orders())
+	}
+	first.expect("flash", 9, 0, 0, 1)
 }
 
 // An edge that signs with another key than the others does not sell, and says why.
@@ -99,44 +126,28 @@ func newSlowShop(t *testing.T) slowShop {
 // soonOver is a deadline that tests wait for. Until then much must be done, on any machine.
 const soonOver = "hold_for 20s"
 
-// An edge dies with an attempt at the shop: at its deadline the hold is in doubt,
-// by the hand of another edge.
-func TestKilledEdgeLeavesDoubt(t *testing.T) {
-	t.Parallel()
-	s := newSlowShop(t)
-	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: soonOver})
-	first.sell("flash", oneUnit)
-	second.untilSelling("flash")
-	done := first.goBuy(one("a", "7", 1, ""))
-	await(t, "the shop has the order", s.working)
-	first.kill()
-	if r := await(t, "the buyer's answer", done); r.err == nil {
-		t.Errorf("the buyer sees %v", r)
-	}
-	id := second.onlyHold("flash")
-	second.untilState(id, "in_doubt")
-	second.mustState(id, "in_doubt", "deadline")
-	second.expect("flash", 0, 0, 1, 0)
-	s.answer <- 201
-}
-
 // A process that ends takes no resolution with it: neither when the servers wait for
 // the attempt, nor when their grace period is over.
 func TestShutdownKeepsResolutions(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	redis := redisAt(redistest.Start(t).Addr())
+	second := startEdge(t, site{redis: redis, shop: serve(t, new(recorder))}) // it sees what becomes of the holds
+	for i, test := range []struct {
 		name, global string
 		waits        bool
 	}{{"waiting", "", true}, {"grace period over", "grace_period 100ms", false}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := newSlowShop(t)
-			first, second, _ := twoEdges(t, site{shop: serve(t, s), global: test.global})
-			first.sell("flash", oneUnit)
-			second.untilSelling("flash")
-			done := first.goBuy(one("a", "7", 1, ""))
+			first, id, sku := newEdge(t, ""), fmt.Sprint("flash-", i), fmt.Sprint(i)
+			second := counter{second, id}.of(t)
+			first.storage = second.storage
+			first.start(site{redis: redis, shop: serve(t, s), global: test.global})
+			first.sell(id, fmt.Sprintf(`  - {sku: %q, stock: 1}`, sku))
+			second.untilSelling(id)
+			done := first.goBuy(one("a", sku, 1, ""))
 			await(t, "the shop has the order", s.working)
-			id := second.onlyHold("flash")
+			hold := second.onlyHold(id)
 			first.cmd.Process.Signal(syscall.SIGTERM)
 			if test.waits {
 				eventually(t, "the edge takes no more requests", func() bool {
@@ -152,7 +163,7 @@ func TestShutdownKeepsResolutions(t *testing.T) {
 				s.answer <- 201
 			}
 			await(t, "the process ends", first.gone)
-			second.mustState(id, "confirmed", "status_201")
+			second.mustState(hold, "confirmed", "status_201")
 		})
 	}
 }
@@ -161,7 +172,9 @@ func TestShutdownKeepsResolutions(t *testing.T) {
 // configuration talks to Redis in another way, nor when it has no gate any more.
 func TestReloadKeepsResolutions(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	redis := redisAt(redistest.Start(t).Addr())
+	second := startEdge(t, site{redis: redis, shop: serve(t, new(recorder))}) // it sees what becomes of the holds
+	for i, test := range []struct {
 		name   string
 		status int
 		state  string
@@ -177,15 +190,13 @@ func TestReloadKeepsResolutions(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			s := newSlowShop(t)
-			server := redistest.Start(t)
-			first, second := newEdge(t, ""), newEdge(t, "")
-			second.storage = first.storage
-			same := site{redis: redisAt(server.Addr()), shop: serve(t, s)}
+			first, same, id, sku := newEdge(t, ""), site{redis: redis, shop: serve(t, s)}, fmt.Sprint("flash-", i), fmt.Sprint(i)
+			second := counter{second, id}.of(t)
+			first.storage = second.storage
 			first.start(same)
-			second.start(same)
-			first.sell("flash", oneUnit)
-			second.untilSelling("flash")
-			done := first.goBuy(one("a", "7", 1, ""))
+			first.sell(id, fmt.Sprintf(`  - {sku: %q, stock: 1}`, sku))
+			second.untilSelling(id)
+			done := first.goBuy(one("a", sku, 1, ""))
 			await(t, "the shop has the order", s.working)
 			test.change(first, same)
 			s.answer <- test.status
@@ -212,7 +223,8 @@ func TestReloadDuringAStampede(t *testing.T) {
 			backend: "reverse_proxy " + addr + " {\n transport http {\n  keepalive off\n  dial_timeout 1m\n }\n}"}
 	}
 	e.start(at("20s"))
-	e.sell("double11", `  - {sku: "20002001", stock: 301}`)
+	units := draw.Times(150, 300)
+	e.sell("double11", fmt.Sprintf(`  - {sku: "20002001", stock: %d}`, units+1))
 	if r := e.buy(one("first", "20002001", 1, "")); r.status != http.StatusCreated { // the shop fetches the keys, which a reload may interrupt
 		t.Fatal(r)
 	}
@@ -225,7 +237,7 @@ func TestReloadDuringAStampede(t *testing.T) {
 
 	done := make(chan []result, 1)
 	go func() {
-		done <- crowd(buyers(600, func(i int) order { return one(fmt.Sprintf("buyer-%d", i), "20002001", 1, "") }),
+		done <- crowd(buyers(2*units, func(i int) order { return one(fmt.Sprintf("buyer-%d", i), "20002001", 1, "") }),
 			func(r result) bool {
 				// A new configuration has a listener of its own, and with the old one the kernel drops
 				// connections that were not accepted yet. They carried nothing: had one been an order,
@@ -233,7 +245,7 @@ func TestReloadDuringAStampede(t *testing.T) {
 				return comesBack(r) || r.err != nil
 			}, e)
 	}()
-	for i := range 8 {
+	for i := range draw.Times(4, 8) {
 		timeout := "20s"
 		if i%4 < 2 {
 			timeout = "18s" // every other reload keeps the connection to Redis
@@ -243,17 +255,17 @@ func TestReloadDuringAStampede(t *testing.T) {
 	results := <-done
 	e.mustReload(at("19s"))
 
-	if sum := tally(results); sum["201"] != 300 || sum["sold_out"] != 300 {
+	if sum := tally(results); sum["201"] != units || sum["sold_out"] != units {
 		t.Errorf("answers: %v", sum)
 	}
-	e.untilExpected("double11", 0, 0, 0, 301)
+	e.untilExpected("double11", 0, 0, 0, int64(units+1))
 	audit(t, e, "double11", s, results)
 	for id, n := range s.Counts().Tokens {
 		if n != 1 {
 			t.Errorf("token %s came %d times", id, n)
 		}
 	}
-	if n := e.metric(`stockgate_attempts_total{outcome="confirmed",reason="",sale="double11"}`); n != 301 {
+	if n := e.metric(`stockgate_attempts_total{outcome="confirmed",reason="",sale="double11"}`); n != float64(units+1) {
 		t.Errorf("%v attempts are counted as confirmed", n)
 	}
 	eventually(t, "the metrics know the sale", func() bool {

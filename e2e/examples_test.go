@@ -18,7 +18,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -40,20 +39,20 @@ func apiSite(addr string) string {
 
 // exampleShop is a program of examples/ that runs behind an edge.
 type exampleShop struct {
-	*edge
-	direct string // its own URL
-	api    string // where the API is mounted
-	key    token.Key
-	secret ed25519.PrivateKey // of key
-	env    []string
+	counter
+	listens string // host:port
+	direct  string // its own URL
+	api     string // where the API is mounted
+	key     token.Key
+	secret  ed25519.PrivateKey // of key
+	env     []string
 
 	mu     sync.Mutex
 	tokens []string // that the edge sent it
 }
 
-// startExample starts an edge and behind it the program that command makes; or, where
-// that is nil, another shop.
-func startExample(t *testing.T, command func(t *testing.T) *exec.Cmd, shop http.Handler) *exampleShop {
+// startExamples starts an edge with a site for each of these shops. nil is the program that run starts.
+func startExamples(t *testing.T, shops ...http.Handler) []*exampleShop {
 	t.Helper()
 	key, pem, err := token.GenerateEd25519()
 	if err != nil {
@@ -68,82 +67,39 @@ func startExample(t *testing.T, command func(t *testing.T) *exec.Cmd, shop http.
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr, apiAddr := freeAddr(t), freeAddr(t)
-	x := &exampleShop{edge: newEdge(t, ""), direct: "http://" + addr, api: "http://" + apiAddr + "/stockgate", key: key, secret: secret.(ed25519.PrivateKey)}
-	target, err := url.Parse(x.direct)
-	if err != nil {
-		t.Fatal(err)
+	counters, apiAddr := newCounters(t, len(shops)), freeAddr(t)
+	all, sites := make([]*exampleShop, len(shops)), make([]site, len(shops))
+	for i, shop := range shops {
+		x := &exampleShop{counter: counters[i], listens: freeAddr(t), api: "http://" + apiAddr + "/stockgate", key: key, secret: secret.(ed25519.PrivateKey)}
+		x.direct = "http://" + x.listens
+		target, err := url.Parse(x.direct)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if shop == nil {
+			shop = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(target)
+				x.mu.Lock()
+				x.tokens = append(x.tokens, r.In.Header.Get(token.Header))
+				x.mu.Unlock()
+			}}
+		}
+		_, port, _ := net.SplitHostPort(x.listens)
+		x.env = append(os.Environ(), "PORT="+port, "STOCKGATE_JWKS_URL="+x.url+"/.well-known/jwks.json",
+			"STOCKGATE_API_URL="+x.api, "STOCKGATE_API_KEY="+apiKey)
+		all[i], sites[i] = x, site{shop: serve(t, shop)}
 	}
-	if shop == nil {
-		shop = &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(target)
-			x.mu.Lock()
-			x.tokens = append(x.tokens, r.In.Header.Get(token.Header))
-			x.mu.Unlock()
-		}}
-	}
-	x.edge.env = []string{"STOCKGATE_API_KEY=" + apiKey}
-	x.start(site{
-		redis: redisAt(redistest.Start(t).Addr()), shop: serve(t, shop), app: "token {\n key ed25519 {file." + file + "}\n}",
-		others: apiSite(apiAddr),
-	})
-	x.sell("flash", `  - {sku: "7", stock: 20}`)
-	_, port, _ := net.SplitHostPort(addr)
-	x.env = append(os.Environ(), "PORT="+port, "STOCKGATE_JWKS_URL="+x.url+"/.well-known/jwks.json",
-		"STOCKGATE_API_URL="+x.api, "STOCKGATE_API_KEY="+apiKey)
-	if command != nil {
-		x.run(command(t), addr)
-	}
-	return x
+	counters[0].env = []string{"STOCKGATE_API_KEY=" + apiKey}
+	sites[0].redis, sites[0].app, sites[0].others = redisAt(redistest.Start(t).Addr()), "token {\n key ed25519 {file."+file+"}\n}", apiSite(apiAddr)
+	open(counters, sites)
+	return all
 }
 
 // run runs the program until the test ends, and waits until it listens.
-func (x *exampleShop) run(cmd *exec.Cmd, addr string) {
+func (x *exampleShop) run(cmd *exec.Cmd) {
 	x.t.Helper()
 	cmd.Env = x.env
-	runProgram(x.t, cmd, addr)
-}
-
-// runProgram runs a program until the test ends, and waits until it listens.
-func runProgram(t *testing.T, cmd *exec.Cmd, addr string) {
-	t.Helper()
-	log := new(logBuffer)
-	cmd.Stdout, cmd.Stderr = log, log
-	dieWithParent(cmd)
-	gone, started := make(chan struct{}), make(chan error)
-	go func() {
-		runtime.LockOSThread() // Linux ties the child's life to the thread that started it
-		defer runtime.UnlockOSThread()
-		err := cmd.Start()
-		started <- err
-		if err == nil {
-			cmd.Wait()
-			close(gone)
-		}
-	}()
-	if err := <-started; err != nil {
-		t.Fatalf("%v: %v", cmd.Args, err)
-	}
-	t.Cleanup(func() {
-		cmd.Process.Kill()
-		<-gone
-		if t.Failed() {
-			t.Logf("%v:\n%s", cmd.Args, log.tail())
-		}
-	})
-	eventually(t, "the program listens", func() bool {
-		select {
-		case <-gone:
-			t.Fatalf("%v ended:\n%s", cmd.Args, log.String())
-		default:
-		}
-		conn, err := net.Dial("tcp", addr)
-		if err != nil {
-			return false
-		}
-		conn.Close()
-		return true
-	})
+	runProgram(x.t, cmd, x.listens)
 }
 
 // ask asks the shop without the edge.
@@ -190,10 +146,15 @@ func send(t *testing.T, r *http.Request) (int, string) {
 // it through the API, and sell nothing else.
 func TestExampleShops(t *testing.T) {
 	t.Parallel()
-	for _, language := range slices.Sorted(maps.Keys(exampleCommands)) {
+	languages := slices.Sorted(maps.Keys(exampleCommands))
+	shops := startExamples(t, make([]http.Handler, len(languages))...)
+	for i, language := range languages {
 		t.Run(language, func(t *testing.T) {
 			t.Parallel()
-			x := startExample(t, exampleCommands[language], nil)
+			x := shops[i]
+			x.counter = x.of(t)
+			x.sell(x.sale, `  - {sku: "7", stock: 20}`)
+			x.run(exampleCommands[language](t))
 			r := x.buy(one("ann", "7", 1, ""))
 			if r.status != http.StatusCreated {
 				t.Fatalf("the order: %v %q", r, r.body)
@@ -227,7 +188,7 @@ func TestExampleShops(t *testing.T) {
 			if got := x.orders(); !slices.Contains(got, r.reservation) || len(got) > 2 {
 				t.Errorf("the shop has orders for %q", got)
 			}
-			x.expect("flash", 19, 0, 0, 1)
+			x.expect(x.sale, 19, 0, 0, 1)
 		})
 	}
 }
@@ -235,17 +196,17 @@ func TestExampleShops(t *testing.T) {
 // An example behind the Caddyfile beside it: the shop hears from the edge who the buyer is, whatever a client says.
 func TestExampleBehindItsCaddyfile(t *testing.T) {
 	t.Parallel()
-	x := &exampleShop{edge: newEdge(t, "")}
-	addr, api := freeAddr(t), freeAddr(t)
+	x := &exampleShop{counter: counter{newEdge(t, ""), "flash"}, listens: freeAddr(t)}
+	api := freeAddr(t)
 	x.edge.env = []string{
-		"STOCKGATE_SITE=" + x.url, "STOCKGATE_STORE=" + filepath.Join(x.dir, "store"), "STOCKGATE_STORE_TIMEOUT=20s", "STOCKGATE_SHOP=" + addr,
+		"STOCKGATE_SITE=" + x.url, "STOCKGATE_STORE=" + filepath.Join(x.dir, "store"), "STOCKGATE_STORE_TIMEOUT=20s", "STOCKGATE_SHOP=" + x.listens,
 		"STOCKGATE_API=http://" + api, "STOCKGATE_API_KEY=" + apiKey, "CADDY_ADMIN=unix/" + x.admin,
 	}
 	x.startFile("../examples/Caddyfile")
 	x.sell("flash", `  - {sku: "7", stock: 2}`)
-	_, port, _ := net.SplitHostPort(addr)
+	_, port, _ := net.SplitHostPort(x.listens)
 	x.env = append(os.Environ(), "PORT="+port, "STOCKGATE_JWKS_URL="+x.url+"/.well-known/jwks.json", "STOCKGATE_API_URL=http://"+api+"/stockgate", "STOCKGATE_API_KEY="+apiKey)
-	x.run(exampleCommands["python"](t), addr)
+	x.run(exampleCommands["python"](t))
 	order := one("", "7", 1, "")
 	order.header = http.Header{"Authorization": {"Basic YnV5ZXI6c3RvY2tnYXRl"}, "X-User-Id": {"another"}}
 	if r := x.buy(order); r.status != http.StatusCreated {
@@ -257,7 +218,7 @@ func TestExampleBehindItsCaddyfile(t *testing.T) {
 func (x *exampleShop) claims(id string, expiresIn time.Duration) token.Claims {
 	now := time.Now()
 	return token.Claims{Subject: "ann", ID: id, IssuedAt: now.Add(-time.Hour).Unix(), ExpiresAt: now.Add(expiresIn).Unix(),
-		Epoch: now.Add(time.Hour).UnixMilli(), Sale: "flash", Lines: []sale.Line{{SKU: "7", Quantity: 1}}}
+		Epoch: now.Add(time.Hour).UnixMilli(), Sale: x.sale, Lines: []sale.Line{{SKU: "7", Quantity: 1}}}
 }
 
 func (x *exampleShop) sign(t *testing.T, claims token.Claims, audience string) string {
@@ -343,14 +304,14 @@ func ed25519JWT(key ed25519.PrivateKey, header, claims string) string {
 var exampleCommands = map[string]func(*testing.T) *exec.Cmd{
 	"go": func(t *testing.T) *exec.Cmd {
 		program := filepath.Join(t.TempDir(), "shop")
-		build := exec.Command("go", "build", "-o", program, "../examples/go")
+		build := exec.Command("go", "build", "-ldflags=-w", "-o", program, "../examples/go")
 		build.Env = append(os.Environ(), "CGO_ENABLED=0") // as go vet has compiled what it imports
 		must(t, build)
 		return exec.Command(program)
 	},
 	"java": func(t *testing.T) *exec.Cmd {
 		classes := t.TempDir()
-		must(t, exec.Command("javac", "-Xlint:all,-serial", "-Werror", "-d", classes, "../examples/java/StockgateToken.java", "../examples/java/Shop.java"))
+		must(t, exec.Command("javac", "-J-XX:TieredStopAtLevel=1", "-Xlint:all,-serial", "-Werror", "-d", classes, "../examples/java/StockgateToken.java", "../examples/java/Shop.java"))
 		return exec.Command("java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", classes, "Shop")
 	},
 	"node": func(*testing.T) *exec.Cmd { return exec.Command("node", "../examples/node/shop.mjs") },
@@ -371,10 +332,11 @@ func must(t *testing.T, cmd *exec.Cmd) {
 func TestExampleScript(t *testing.T) {
 	t.Parallel()
 	working, answer := make(chan string, 1), make(chan int, 1)
-	x := startExample(t, nil, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	x := startExamples(t, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		working <- ""
 		w.WriteHeader(<-answer)
-	}))
+	}))[0]
+	x.sell(x.sale, `  - {sku: "7", stock: 20}`)
 	script := func(args ...string) (string, error) {
 		cmd := exec.Command("../examples/curl/reservation.sh", args...)
 		cmd.Env = x.env
@@ -407,7 +369,7 @@ func TestExampleScript(t *testing.T) {
 
 	done := x.goBuy(one("bob", "7", 3, ""))
 	await(t, "the order is at the shop", working)
-	id := x.holds("flash", "held")[0].ID
+	id := x.holds(x.sale, "held")[0].ID
 	before := x.record(id)
 	if out, err := script("extend", id, "30m"); err != nil {
 		t.Errorf("extend: %v %s", err, out)
@@ -425,5 +387,5 @@ func TestExampleScript(t *testing.T) {
 			t.Errorf("%q: %v %s", args, err, out)
 		}
 	}
-	x.expect("flash", 20, 0, 0, 0)
+	x.expect(x.sale, 20, 0, 0, 0)
 }

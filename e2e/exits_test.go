@@ -70,28 +70,33 @@ func TestSecondUpstreamTakesTheOrder(t *testing.T) {
 // exist.
 func TestResentOrderIsInDoubt(t *testing.T) {
 	t.Parallel()
-	for _, header := range []string{"Idempotency-Key", "X-Idempotency-Key", ""} {
-		t.Run("header "+header, func(t *testing.T) {
-			t.Parallel()
-			var orders, warm atomic.Int32
-			addr := rawShop(t, func(_ int, ln net.Listener, conn net.Conn, in *bufio.Reader) {
-				for {
-					r, err := http.ReadRequest(in)
-					if err != nil {
-						return
-					}
-					if r.Method == http.MethodGet {
-						warm.Add(1)
-						io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-						continue
-					}
-					orders.Add(1) // the order is written; then the machine dies
-					ln.Close()
+	headers := []string{"Idempotency-Key", "X-Idempotency-Key", ""}
+	orders, warm, sites := make([]atomic.Int32, len(headers)), make([]atomic.Int32, len(headers)), make([]site, len(headers))
+	for i := range headers {
+		addr := rawShop(t, func(_ int, ln net.Listener, conn net.Conn, in *bufio.Reader) {
+			for {
+				r, err := http.ReadRequest(in)
+				if err != nil {
 					return
 				}
-			})
-			e := startEdge(t, site{shop: addr, source: inQuery})
-			e.sell("flash", oneUnit)
+				if r.Method == http.MethodGet {
+					warm[i].Add(1)
+					io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+					continue
+				}
+				orders[i].Add(1) // the order is written; then the machine dies
+				ln.Close()
+				return
+			}
+		})
+		sites[i] = site{shop: addr, source: inQuery}
+	}
+	counters := startCounters(t, sites)
+	for i, header := range headers {
+		t.Run("header "+header, func(t *testing.T) {
+			t.Parallel()
+			e := counters[i].of(t)
+			e.sell(e.sale, oneUnit)
 			if status, _, _ := e.get("/browse"); status != http.StatusOK {
 				t.Fatalf("browsing: %d", status)
 			}
@@ -100,14 +105,14 @@ func TestResentOrderIsInDoubt(t *testing.T) {
 				o.header.Set(header, "k1")
 			}
 			r := e.buy(o)
-			if orders.Load() != 1 || warm.Load() != 1 {
-				t.Fatalf("the shop saw %d orders and %d other requests: the test tests nothing", orders.Load(), warm.Load())
+			if orders[i].Load() != 1 || warm[i].Load() != 1 {
+				t.Fatalf("the shop saw %d orders and %d other requests: the test tests nothing", orders[i].Load(), warm[i].Load())
 			}
 			if r.status != http.StatusBadGateway {
 				t.Errorf("the buyer sees %v", r)
 			}
 			e.mustState(r.reservation, "in_doubt", "connection_lost")
-			e.expect("flash", 0, 0, 1, 0)
+			e.expect(e.sale, 0, 0, 1, 0)
 		})
 	}
 }
@@ -137,28 +142,33 @@ func TestPanicBehindTheGate(t *testing.T) {
 // An answer that breaks off: its status has come, and counts.
 func TestTruncatedAnswer(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct{ name, gate, state, cause string }{
-		{"by status", "", "confirmed", "status_201"},
-		{"by json", "@sold {\n json code 0\n}\nconfirm @sold", "in_doubt", ""},
-	} {
+	addr := rawShop(t, func(_ int, _ net.Listener, conn net.Conn, in *bufio.Reader) {
+		if r, err := http.ReadRequest(in); err == nil {
+			io.Copy(io.Discard, r.Body)
+			io.WriteString(conn, "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"code\":0}")
+		}
+	})
+	tests := []struct {
+		name, gate string
+		stock      counts
+	}{
+		{"by status", "", counts{0, 0, 0, 1}},
+		{"by json", "@sold {\n json code 0\n}\nconfirm @sold", counts{0, 0, 1, 0}},
+	}
+	var sites []site
+	for _, test := range tests {
+		sites = append(sites, site{shop: addr, gate: test.gate})
+	}
+	counters := startCounters(t, sites)
+	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			addr := rawShop(t, func(_ int, _ net.Listener, conn net.Conn, in *bufio.Reader) {
-				if r, err := http.ReadRequest(in); err == nil {
-					io.Copy(io.Discard, r.Body)
-					io.WriteString(conn, "HTTP/1.1 201 Created\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{\"code\":0}")
-				}
-			})
-			e := startEdge(t, site{shop: addr, gate: test.gate})
-			e.sell("flash", oneUnit)
+			e := counters[i].of(t)
+			e.sell(e.sale, oneUnit)
 			if r := e.buy(one("a", "7", 1, "")); r.err == nil {
 				t.Errorf("the buyer takes it for a whole answer: %v", r)
 			}
-			if test.state == "confirmed" {
-				e.untilExpected("flash", 0, 0, 0, 1)
-			} else {
-				e.untilExpected("flash", 0, 0, 1, 0)
-			}
+			e.untilExpected(e.sale, test.stock[0], test.stock[1], test.stock[2], test.stock[3])
 		})
 	}
 }
@@ -216,12 +226,27 @@ func TestVisibleStatusDoesNotDecide(t *testing.T) {
 // not be forgotten because another one refused.
 func TestSeveralAnswersToOneAttempt(t *testing.T) {
 	t.Parallel()
+	no := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) }
+	ok := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
+	tries := 0
+	s, files, twice, inside, before := new(recorder), &recorder{answer: no}, new(recorder), &recorder{answer: ok}, &recorder{answer: ok}
+	twice.answer = func(w http.ResponseWriter, r *http.Request) {
+		if tries++; tries == 1 {
+			w.WriteHeader(http.StatusBadGateway) // and the order is written
+			return
+		}
+		w.WriteHeader(http.StatusBadRequest) // for the shop it is a double
+	}
+	counters := startCounters(t, []site{
+		{source: inQuery, backend: fmt.Sprintf("reverse_proxy %s {\n @ok status 201\n handle_response @ok {\n  reverse_proxy %s\n }\n}", serve(t, s), serve(t, files))},
+		{source: inQuery, backend: "reverse_proxy " + serve(t, twice) + " {\n lb_retries 2\n lb_retry_match {\n  expression `{http.reverse_proxy.status_code} == 502`\n }\n}"},
+		{backend: fmt.Sprintf("handle {\n forward_auth %s {\n  uri /auth\n }\n reverse_proxy %s\n}", serve(t, inside), freeAddr(t))},
+		{outer: "forward_auth " + serve(t, before) + " {\n uri /auth\n}", shop: freeAddr(t)},
+	})
 	t.Run("the yes is replaced by another server's 404", func(t *testing.T) {
 		t.Parallel()
-		s := new(recorder)
-		files := &recorder{answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusNotFound) }}
-		e := startEdge(t, site{source: inQuery, backend: fmt.Sprintf("reverse_proxy %s {\n @ok status 201\n handle_response @ok {\n  reverse_proxy %s\n }\n}", serve(t, s), serve(t, files))})
-		e.sell("flash", oneUnit)
+		e := counters[0].of(t)
+		e.sell(e.sale, oneUnit)
 		r := e.buy(order{buyer: "a", path: "/api/order?sku=7"})
 		if len(s.requests()) != 1 || len(files.requests()) != 1 {
 			t.Fatalf("not both were asked: %v", r)
@@ -230,38 +255,28 @@ func TestSeveralAnswersToOneAttempt(t *testing.T) {
 	})
 	t.Run("a failure is tried again and refused", func(t *testing.T) {
 		t.Parallel()
-		tries := 0
-		s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
-			if tries++; tries == 1 {
-				w.WriteHeader(http.StatusBadGateway) // and the order is written
-				return
-			}
-			w.WriteHeader(http.StatusBadRequest) // for the shop it is a double
-		}}
-		e := startEdge(t, site{source: inQuery, backend: "reverse_proxy " + serve(t, s) + " {\n lb_retries 2\n lb_retry_match {\n  expression `{http.reverse_proxy.status_code} == 502`\n }\n}"})
-		e.sell("flash", oneUnit)
+		e := counters[1].of(t)
+		e.sell(e.sale, oneUnit)
 		r := e.buy(order{buyer: "a", path: "/api/order?sku=7"})
-		if s.orders() != 2 || r.status != http.StatusBadRequest {
+		if twice.orders() != 2 || r.status != http.StatusBadRequest {
 			t.Fatalf("the order was not tried twice: %v", r)
 		}
 		e.mustState(r.reservation, "in_doubt", "several_answers")
 	})
 	t.Run("authentication behind the gate, and no shop", func(t *testing.T) {
 		t.Parallel()
-		auth := &recorder{answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK) }}
-		e := startEdge(t, site{backend: fmt.Sprintf("handle {\n forward_auth %s {\n  uri /auth\n }\n reverse_proxy %s\n}", serve(t, auth), freeAddr(t))})
-		e.sell("flash", oneUnit)
+		e := counters[2].of(t)
+		e.sell(e.sale, oneUnit)
 		r := e.buy(one("a", "7", 1, ""))
-		if len(auth.requests()) != 1 || r.status != http.StatusBadGateway {
+		if len(inside.requests()) != 1 || r.status != http.StatusBadGateway {
 			t.Fatalf("authentication was not asked: %v", r)
 		}
 		e.mustState(r.reservation, "in_doubt", "connection_lost") // and not confirmed by the 200 of authentication
 	})
 	t.Run("authentication before the gate", func(t *testing.T) {
 		t.Parallel()
-		auth := &recorder{answer: func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusOK) }}
-		e := startEdge(t, site{outer: "forward_auth " + serve(t, auth) + " {\n uri /auth\n}", shop: freeAddr(t)})
-		e.sell("flash", oneUnit)
+		e := counters[3].of(t)
+		e.sell(e.sale, oneUnit)
 		r := e.buy(one("a", "7", 1, ""))
 		e.mustState(r.reservation, "released", "never_sent")
 	})

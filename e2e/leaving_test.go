@@ -15,26 +15,31 @@ import (
 // A buyer who leaves while the shop works changes nothing: the shop's answer counts.
 func TestBuyerLeavesWhileTheShopWorks(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	tests := []struct {
 		status int
 		state  string
-	}{{201, "confirmed"}, {400, "released"}, {500, "in_doubt"}} {
-		t.Run(fmt.Sprint(test.status), func(t *testing.T) {
-			t.Parallel()
-			working, answer := make(chan string, 1), make(chan struct{})
-			s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
-				if r.Method == http.MethodPost {
-					working <- ""
-					select {
-					case <-answer:
-					case <-r.Context().Done():
-						working <- "the edge has left"
-					}
+	}{{201, "confirmed"}, {400, "released"}, {500, "in_doubt"}}
+	working, answer, sites := make(chan string, 1), make([]chan struct{}, len(tests)), make([]site, len(tests))
+	for i, test := range tests {
+		answer[i] = make(chan struct{})
+		sites[i] = site{shop: serve(t, &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				working <- ""
+				select {
+				case <-answer[i]:
+				case <-r.Context().Done():
+					working <- "the edge has left"
 				}
-				w.WriteHeader(test.status)
-			}}
-			e := startEdge(t, site{shop: serve(t, s)})
-			e.sell("flash", oneUnit)
+			}
+			w.WriteHeader(test.status)
+		}})}
+	}
+	sites[0].redis = redisAt(redistest.Start(t).Addr())
+	counters := startCounters(t, sites)
+	for i, test := range tests {
+		t.Run(fmt.Sprint(test.status), func(t *testing.T) { // one after the other: untilBuyersLeft looks at all sites
+			e := counters[i].of(t)
+			e.sell(e.sale, oneUnit)
 			ctx, leave := context.WithCancel(context.Background())
 			defer leave()
 			left := make(chan result, 1)
@@ -45,9 +50,9 @@ func TestBuyerLeavesWhileTheShopWorks(t *testing.T) {
 				t.Fatalf("the buyer did not leave: %v", r)
 			}
 			e.untilBuyersLeft()
-			e.expect("flash", 0, 1, 0, 0)
-			id := e.onlyHold("flash")
-			close(answer)
+			e.expect(e.sale, 0, 1, 0, 0)
+			id := e.onlyHold(e.sale)
+			close(answer[i])
 			e.untilState(id, test.state)
 			select {
 			case what := <-working:
@@ -125,7 +130,7 @@ func TestBuyerLeavesWhileReserving(t *testing.T) {
 func TestTricklingBuyerHoldsNothing(t *testing.T) {
 	t.Parallel()
 	s := new(recorder)
-	e := startEdge(t, site{shop: serve(t, s), gate: "max_in_flight 1"})
+	e := startEdge(t, site{redis: redisAt(redistest.Start(t).Addr()), shop: serve(t, s), gate: "max_in_flight 1"})
 	e.sell("flash", oneUnit)
 	head := "POST /api/order HTTP/1.1\r\nHost: " + e.addr + "\r\nX-User-Id: trickle\r\nContent-Type: application/json\r\n"
 	var slow []net.Conn
@@ -155,5 +160,36 @@ func TestTricklingBuyerHoldsNothing(t *testing.T) {
 	}
 	if e.log.has(`"status":500`) || strings.Contains(e.log.tail(), "http.log.error") {
 		t.Errorf("a buyer who leaves is no error of the server:\n%s", e.log.tail())
+	}
+}
+
+// A buyer who leaves before the answer comes finds it under their key.
+func TestLeavingBuyerFindsHisAnswer(t *testing.T) {
+	t.Parallel()
+	working, answer := make(chan string, 1), make(chan struct{})
+	s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
+		working <- ""
+		<-answer
+		w.WriteHeader(http.StatusCreated)
+		for range 8 { // each piece goes on to the buyer at once
+			io.WriteString(w, strings.Repeat("o", 256))
+			http.NewResponseController(w).Flush()
+		}
+	}}
+	e := startEdge(t, site{redis: redisAt(redistest.Start(t).Addr()), shop: serve(t, s), gate: retries})
+	e.sell("flash", oneUnit)
+	ctx, leave := context.WithCancel(t.Context())
+	left := make(chan result, 1)
+	go func() { left <- e.buyContext(ctx, one("a", "7", 1, "").under("k1")) }()
+	await(t, "the shop has the order", working)
+	leave()
+	await(t, "the buyer has left", left)
+	e.untilBuyersLeft()
+	close(answer)
+	e.untilExpected("flash", 0, 0, 0, 1)
+	eventually(t, "the attempt has ended", func() bool { return e.goroutines("gate.(*Gate).sell") == 0 })
+	r := e.buy(one("a", "7", 1, "").under("k1"))
+	if r.status != 201 || r.body != strings.Repeat("o", 2048) || r.header.Get("Stockgate-Replayed") != "true" {
+		t.Errorf("the buyer comes back: %v", r)
 	}
 }

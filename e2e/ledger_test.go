@@ -17,6 +17,7 @@ import (
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/test/draw"
 	"github.com/stockgate/stockgate/internal/test/ledgertest"
 	"github.com/stockgate/stockgate/internal/test/pgtest"
 	"github.com/stockgate/stockgate/internal/test/redistest"
@@ -137,6 +138,7 @@ func eachLedger(t *testing.T, f func(t *testing.T, option string, l ledger.Ledge
 // movement is in the ledger once and in order.
 func TestDrainingEdgeIsKilled(t *testing.T) {
 	t.Parallel()
+	units := draw.Times(75, 150)
 	eachLedger(t, func(t *testing.T, option string, l ledger.Ledger) {
 		server := redistest.Start(t)
 		draining, selling := newEdge(t, ""), newEdge(t, "")
@@ -144,7 +146,7 @@ func TestDrainingEdgeIsKilled(t *testing.T) {
 		s, addr := startShop(t, draining)
 		same := site{redis: redisAt(server.Addr()), shop: addr, gate: roomy, app: option}
 		draining.start(same)
-		draining.sell("flash", `  - {sku: "7", stock: 150}`)
+		draining.sell("flash", fmt.Sprintf(`  - {sku: "7", stock: %d}`, units))
 		inStep(t, l, server, "flash") // it has the lease
 		selling.start(same)
 		selling.untilSelling("flash")
@@ -157,7 +159,7 @@ func TestDrainingEdgeIsKilled(t *testing.T) {
 		}
 		done := make(chan []result, 1)
 		go func() {
-			done <- crowd(buyers(200, func(i int) order { return one(fmt.Sprintf("buyer-%d", i), "7", 1, "") }), noRoom, selling)
+			done <- crowd(buyers(units+50, func(i int) order { return one(fmt.Sprintf("buyer-%d", i), "7", 1, "") }), noRoom, selling)
 		}()
 		eventually(t, "the crowd is in the ledger", func() bool {
 			at, err := l.Position(t.Context(), "flash")

@@ -14,6 +14,7 @@ import (
 	"github.com/stockgate/stockgate/internal/shop"
 	"github.com/stockgate/stockgate/internal/stampede"
 	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/test/draw"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
@@ -103,7 +104,7 @@ func judge(t *testing.T, from stampede.Sources, tally *stampede.Tally) stampede.
 // and every other unit comes back on sale.
 func TestEverythingEndsWellInAMayhem(t *testing.T) {
 	t.Parallel()
-	const stock, kills = 200, 6
+	stock, kills := draw.Times(100, 200), draw.Times(4, 6)
 	server := redistest.Start(t)
 	first, second := newEdge(t, ""), newEdge(t, "")
 	second.storage = first.storage
@@ -123,7 +124,7 @@ func TestEverythingEndsWellInAMayhem(t *testing.T) {
 	}
 	door := balance(t, edges...)
 	crowd := stampede.Crowd{
-		URL: "http://" + door + "/api/order", Buyers: 280, Prefix: "early-", Concurrency: 80, Rate: 40,
+		URL: "http://" + door + "/api/order", Buyers: stock + stock*2/5, Prefix: "early-", Concurrency: 80, Rate: 40,
 		Baskets: []stampede.Basket{stampede.Buy("7", 1)}, DoubleClick: 10,
 	}
 	var over atomic.Bool
@@ -153,7 +154,7 @@ func TestEverythingEndsWellInAMayhem(t *testing.T) {
 		return left[1] == 0 && left[2] == 0
 	}, func() string { return fmt.Sprintf("nothing is held or in doubt any more: %v", b) })
 	evidence := judge(t, witnesses(first, s, "mayhem"), tally)
-	if have := b.only(t); have[3] != int64(len(evidence.Orders)) || have[0] != stock-have[3] {
+	if have := b.only(t); have[3] != int64(len(evidence.Orders)) || have[0] != int64(stock)-have[3] {
 		t.Errorf("the shop has %d orders, the stock is %v", len(evidence.Orders), b)
 	}
 	t.Logf("%d requests, %d orders, %v, failed %v", tally.Requests, len(evidence.Orders), tally.Statuses, tally.Failed)
@@ -173,7 +174,7 @@ func TestEverythingEndsWellInAMayhem(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := witnesses(first, s, "mayhem")
-	from.MustSell = stock
+	from.MustSell = int64(stock)
 	judge(t, from, late)
-	first.untilExpected("mayhem", 0, 0, 0, stock)
+	first.untilExpected("mayhem", 0, 0, 0, int64(stock))
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/stockgate/stockgate/internal/store/journal"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/test/draw"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
@@ -167,13 +168,15 @@ func TestSendingEdgeIsKilled(t *testing.T) {
 	_, addr := startShop(t, sending)
 	same := site{redis: redisAt(server.Addr()), shop: addr, gate: roomy, app: o.option("")}
 	sending.start(same)
-	sending.sell("flash", `  - {sku: "7", stock: 150}`)
+	units := draw.Times(75, 150)
+	items := fmt.Sprintf(`  - {sku: "7", stock: %d}`, units)
+	sending.sell("flash", items)
 	before := o.inStep(server, "flash") // it has the sale
 	selling.start(same)
 	selling.untilSelling("flash")
 	done := make(chan []result, 1)
 	go func() {
-		done <- crowd(buyers(200, func(i int) order { return one(fmt.Sprintf("buyer-%d", i), "7", 1, "") }), noRoom, selling)
+		done <- crowd(buyers(units+50, func(i int) order { return one(fmt.Sprintf("buyer-%d", i), "7", 1, "") }), noRoom, selling)
 	}()
 	eventually(t, "the crowd is heard of", func() bool {
 		o.mu.Lock()
@@ -200,7 +203,7 @@ func TestSendingEdgeIsKilled(t *testing.T) {
 	if err := server.Client().FlushAll(t.Context()).Err(); err != nil {
 		t.Fatal(err)
 	}
-	file := "id: flash\n" + window + "items:\n  - {sku: \"7\", stock: 150}\n"
+	file := "id: flash\n" + window + "items:\n" + items + "\n"
 	if status, answer := selling.askAdmin("PUT", "sales/flash", file, nil); status != http.StatusConflict || !strings.Contains(answer, "rebuild flash") {
 		t.Fatalf("a lost sale is loaded again: %d %s", status, answer)
 	}

@@ -42,7 +42,7 @@ func (o *oracle) questions() []seen {
 // tell of it.
 func TestProbeResolves(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	tests := []struct {
 		name, gate string
 		status     int
 		state      string
@@ -51,17 +51,21 @@ func TestProbeResolves(t *testing.T) {
 		{"no", "", 404, "released"},
 		{"yes in other words", "confirm 302", 302, "confirmed"},
 		{"no in other words", "release 4xx", 410, "released"},
-	} {
+	}
+	counters, shops, addrs, sites := newCounters(t, len(tests)), make([]oracle, len(tests)), make([]string, len(tests)), make([]site, len(tests))
+	counters[0].env = []string{"SHOP_KEY=s3cret"}
+	for i, test := range tests {
+		shops[i].status.Store(503)
+		addrs[i] = serve(t, &shops[i])
+		sites[i] = site{global: "metrics", name: counters[i].sale, shop: addrs[i], gate: soonOver + "\nin_doubt probe http://" + addrs[i] + "/orders?no={id} {\n" + test.gate +
+			"\nevery 500ms\nlongest 1s\ntimeout 500ms\ntries 1000\nheader Authorization \"Bearer {env.SHOP_KEY}\"\n}"}
+	}
+	open(counters, sites)
+	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := new(oracle)
-			s.status.Store(503)
-			addr := serve(t, s)
-			e := newEdge(t, "")
-			e.env = []string{"SHOP_KEY=s3cret"}
-			e.start(site{global: "metrics", gate: soonOver + "\nin_doubt probe http://" + addr + "/orders?no={id} {\n" + test.gate +
-				"\nevery 500ms\nlongest 1s\ntimeout 500ms\ntries 1000\nheader Authorization \"Bearer {env.SHOP_KEY}\"\n}", shop: addr})
-			e.sell("flash", oneUnit)
+			s, e := &shops[i], counters[i].of(t)
+			e.sell(e.sale, oneUnit)
 			r := e.buy(one("a", "7", 1, ""))
 			e.mustState(r.reservation, "in_doubt", "status_500")
 			eventually(t, "the shop was asked", func() bool { return len(s.questions()) > 1 })
@@ -80,15 +84,16 @@ func TestProbeResolves(t *testing.T) {
 				if rec.Changed.Before(rec.Deadline) {
 					t.Errorf("released at %v, the shop may sell until %v", rec.Changed, rec.Deadline)
 				}
-				e.expect("flash", 1, 0, 0, 0)
+				e.expect(e.sale, 1, 0, 0, 0)
 			} else {
-				e.expect("flash", 0, 0, 0, 1)
+				e.expect(e.sale, 0, 0, 0, 1)
 			}
-			for _, series := range []string{`stockgate_probes_total{sale="flash",verdict="unknown"}`, `stockgate_probes_total{sale="flash",verdict="` + word + `"}`} {
+			for _, verdict := range []string{"unknown", word} {
+				series := fmt.Sprintf(`stockgate_probes_total{sale=%q,verdict=%q}`, e.sale, verdict)
 				eventually(t, "the metric "+series, func() bool { return strings.Contains(e.adminGet("/metrics"), series) })
 			}
-			for _, message := range []string{"no longer in doubt", "the probe gets no answer"} {
-				eventually(t, "the log says: "+message, func() bool { return e.log.has(message) })
+			for message, of := range map[string]string{"no longer in doubt": r.reservation, "the probe gets no answer": addrs[i]} {
+				eventually(t, "the log says: "+message, func() bool { return e.log.hasLine(message, of) })
 			}
 			if e.log.has("s3cret") {
 				t.Error("the log tells too much")

@@ -101,13 +101,13 @@ func TestKilledEdgeOfCarts(t *testing.T) {
 				step.hold(proxy)
 			}
 			dies.must("POST", "sales/flash/queue/resume", "", nil)
-			switch k := (&killing{t: t, redis: proxy}); {
+			switch {
 			case step.looking:
 				await(t, "the shop looks for the cart", carts.looking)
 			case step.before:
 				await(t, "the shop has the order", stands.there)
 			default:
-				k.untilHeld()
+				untilHeld(t, proxy)
 			}
 			dies.kill()
 			if step.afterwards != nil {

@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
 // chatty is a shop that refuses buyers named slow with a long page, and sells to others.
@@ -31,7 +33,7 @@ func (e *edge) writing() int { return e.goroutines("forward.(*heldAnswer).Write(
 // said is settled. Nor do they keep the desk open.
 func TestUnreadAnswersKeepNobodyOut(t *testing.T) {
 	t.Parallel()
-	e := startEdge(t, site{shop: serve(t, chatty(6<<10)), tls: true, global: "grace_period 1ms"})
+	e := startEdge(t, site{redis: redisAt(redistest.Start(t).Addr()), shop: serve(t, chatty(6<<10)), tls: true, global: "grace_period 1ms"})
 	e.sell("flash", `  - {sku: "7", stock: 300}`)
 	for i := range 2 {
 		c := dialFramed(t, e, 0)
@@ -66,7 +68,7 @@ func TestUnreadAnswersKeepNobodyOut(t *testing.T) {
 // The same with HTTP/1, where the answer must be longer than what the kernel takes.
 func TestUnreadLongAnswerKeepsNobodyOut(t *testing.T) {
 	t.Parallel()
-	e := startEdge(t, site{shop: serve(t, chatty(16<<20)), gate: "max_in_flight 1"})
+	e := startEdge(t, site{redis: redisAt(redistest.Start(t).Addr()), shop: serve(t, chatty(16<<20)), gate: "max_in_flight 1"})
 	e.sell("flash", `  - {sku: "7", stock: 10}`)
 	e.stall("slow-1")
 	eventually(t, "the answer waits for its client", func() bool { return e.writing() == 1 })
@@ -95,7 +97,7 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 	const room = 4 // for max_in_flight 1
 	t.Run("HTTP/2", func(t *testing.T) {
 		t.Parallel()
-		e := startEdge(t, site{shop: serve(t, chatty(6<<10)), tls: true, gate: "max_in_flight 1"})
+		e := startEdge(t, site{redis: redisAt(redistest.Start(t).Addr()), shop: serve(t, chatty(6<<10)), tls: true, gate: "max_in_flight 1"})
 		e.sell("flash", `  - {sku: "7", stock: 10}`)
 		c := dialFramed(t, e, 0)
 		go c.read()
@@ -123,7 +125,7 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 	})
 	t.Run("HTTP/1", func(t *testing.T) {
 		t.Parallel()
-		e := startEdge(t, site{shop: serve(t, chatty(16<<20)), gate: "max_in_flight 1"})
+		e := startEdge(t, site{redis: redisAt(redistest.Start(t).Addr()), shop: serve(t, chatty(16<<20)), gate: "max_in_flight 1"})
 		e.sell("flash", `  - {sku: "7", stock: 10}`)
 		var conns []net.Conn
 		for i := range room {
@@ -152,7 +154,7 @@ func TestUnreadAnswersAreBounded(t *testing.T) {
 	})
 	t.Run("a connection that takes nothing", func(t *testing.T) {
 		t.Parallel()
-		e := startEdge(t, site{shop: serve(t, chatty(16<<20)), tls: true, gate: "max_in_flight 1"})
+		e := startEdge(t, site{redis: redisAt(redistest.Start(t).Addr()), shop: serve(t, chatty(16<<20)), tls: true, gate: "max_in_flight 1"})
 		e.sell("flash", `  - {sku: "7", stock: 100000}`)
 		c := dialFramed(t, e, 1<<30)
 		for i := range room {
@@ -197,7 +199,7 @@ func hinting() *recorder {
 func TestUnreadHintsKeepNobodyOut(t *testing.T) {
 	t.Parallel()
 	s := hinting()
-	e := startEdge(t, site{shop: serve(t, s), tls: true, gate: "max_in_flight 1"})
+	e := startEdge(t, site{redis: redisAt(redistest.Start(t).Addr()), shop: serve(t, s), tls: true, gate: "max_in_flight 1"})
 	e.sell("flash", `  - {sku: "7", stock: 10}`)
 	c := dialFramed(t, e, 1<<30)
 	c.order("slow")

@@ -78,33 +78,40 @@ func TestRedisIsDownAtTheStart(t *testing.T) {
 // Redis hears it when it is back.
 func TestRedisIsGoneAtTheResolution(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	tests := []struct {
 		status int
 		state  string
-	}{{201, "confirmed"}, {400, "released"}, {500, "in_doubt"}} {
-		t.Run(test.state, func(t *testing.T) {
-			t.Parallel()
-			working, answer := make(chan string, 1), make(chan struct{})
-			s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
-				working <- ""
-				<-answer
-				w.WriteHeader(test.status)
-			}}
-			proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
-			e := startEdge(t, site{redis: redisAt(proxy.Addr()), shop: serve(t, s)})
-			e.sell("flash", oneUnit)
-			done := e.goBuy(one("a", "7", 1, ""))
-			await(t, "the shop has the order", working)
-			proxy.DropAll()
-			close(answer)
-			r := await(t, "the buyer's answer", done)
-			if r.status != test.status || r.reservation == "" {
-				t.Errorf("the buyer sees %v", r)
-			}
-			proxy.Heal()
-			eventually(t, "the edge hears redis again", func() bool { status, _ := e.askAdmin("GET", "sales/flash", "", nil); return status == 200 })
-			e.untilState(r.reservation, test.state)
-		})
+	}{{201, "confirmed"}, {400, "released"}, {500, "in_doubt"}}
+	working, answer := make(chan string, len(tests)), make(chan struct{})
+	proxy := redistest.NewProxy(t, redistest.Start(t).Addr())
+	sites := make([]site, len(tests))
+	for i, test := range tests {
+		sites[i] = site{redis: redisAt(proxy.Addr()), shop: serve(t, &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
+			working <- ""
+			<-answer
+			w.WriteHeader(test.status)
+		}})}
+	}
+	counters, done := startCounters(t, sites), make([]<-chan result, len(tests))
+	for i, c := range counters {
+		c.sell(c.sale, oneUnit)
+		done[i] = c.goBuy(one("a", "7", 1, ""))
+		await(t, "the shop has the order", working)
+	}
+	proxy.DropAll()
+	close(answer)
+	results := make([]result, len(tests))
+	for i, test := range tests {
+		results[i] = await(t, "the buyer's answer", done[i])
+		if r := results[i]; r.status != test.status || r.reservation == "" {
+			t.Errorf("the buyer sees %v", r)
+		}
+	}
+	proxy.Heal()
+	e := counters[0]
+	eventually(t, "the edge hears redis again", func() bool { status, _ := e.askAdmin("GET", "sales/"+e.sale, "", nil); return status == 200 })
+	for i, test := range tests {
+		e.untilState(results[i].reservation, test.state)
 	}
 }
 

@@ -93,62 +93,37 @@ func TestWinnerRetries(t *testing.T) {
 // Two clicks that reach two edges are one purchase, with a key and without.
 func TestDoubleClickAtTwoEdges(t *testing.T) {
 	t.Parallel()
-	for _, key := range []string{"", "k1"} {
-		t.Run("key "+key, func(t *testing.T) {
-			t.Parallel()
-			s := newSlowShop(t)
-			first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: retries})
-			first.sell("flash", `  - {sku: "7", stock: 10}`)
-			second.untilSelling("flash")
-			click := one("a", "7", 1, "")
-			if key != "" {
-				click = click.under(key)
-			}
-			running := first.goBuy(click)
-			await(t, "the shop has the order", s.working)
-			for _, e := range []*edge{second, first} {
-				r := e.buy(click)
-				r.is(t, 409, "duplicate")
-				if r.header.Get("Retry-After") == "" {
-					t.Errorf("no Retry-After: %v", r)
-				}
-			}
-			other := second.goBuy(one("a", "7", 1, "").under("another"))
-			await(t, "the shop has the order of another key", s.working)
-			s.answer <- 201
-			s.answer <- 201
-			won := await(t, "the first click", running)
-			won.is(t, 201, "")
-			await(t, "the order of another key", other).is(t, 201, "")
-			if key != "" {
-				second.buy(click).replays(t, won)
-			}
-			first.expect("flash", 8, 0, 0, 2)
-		})
-	}
-}
-
-// One key from everywhere at once is one order, and every request gets its answer.
-func TestOneKeyFromEverywhere(t *testing.T) {
-	t.Parallel()
-	s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
-		w.WriteHeader(http.StatusCreated)
-		io.WriteString(w, r.Header.Get(token.Header))
-	}}
+	s := newSlowShop(t)
 	first, second, _ := twoEdges(t, site{shop: serve(t, s), gate: retries})
 	first.sell("flash", `  - {sku: "7", stock: 10}`)
-	second.untilSelling("flash")
-	results := crowd(buyers(60, func(int) order { return one("a", "7", 1, "").under("k1") }),
-		func(r result) bool { return r.reason == "duplicate" || r.reason == "pending" || r.reason == "busy" }, first, second)
-	for _, r := range results {
-		if r.status != 201 || r.body != results[0].body || r.reservation != results[0].reservation {
-			t.Errorf("%v, another one is %v", r, results[0])
+	first.sell("other", `  - {sku: "8", stock: 10}`)
+	for _, test := range []struct{ sale, sku, key string }{{"flash", "7", ""}, {"other", "8", "k1"}} {
+		second.untilSelling(test.sale)
+		click := one("a", test.sku, 1, "")
+		if test.key != "" {
+			click = click.under(test.key)
 		}
+		running := first.goBuy(click)
+		await(t, "the shop has the order", s.working)
+		for _, e := range []*edge{second, first} {
+			r := e.buy(click)
+			r.is(t, 409, "duplicate")
+			if r.header.Get("Retry-After") == "" {
+				t.Errorf("no Retry-After: %v", r)
+			}
+		}
+		other := second.goBuy(one("a", test.sku, 1, "").under("another"))
+		await(t, "the shop has the order of another key", s.working)
+		s.answer <- 201
+		s.answer <- 201
+		won := await(t, "the first click", running)
+		won.is(t, 201, "")
+		await(t, "the order of another key", other).is(t, 201, "")
+		if test.key != "" {
+			second.buy(click).replays(t, won)
+		}
+		first.expect(test.sale, 8, 0, 0, 2)
 	}
-	if s.orders() != 1 {
-		t.Errorf("the shop got %d orders", s.orders())
-	}
-	first.expect("flash", 9, 0, 0, 1)
 }
 
 // A refused order frees key and ref: the same again is a new purchase, at any edge.
@@ -241,37 +216,6 @@ func TestRefAtTwoEdges(t *testing.T) {
 	audit(t, first, "flash", s, []result{won})
 }
 
-// A buyer who leaves before the answer comes finds it under their key.
-func TestLeavingBuyerFindsHisAnswer(t *testing.T) {
-	t.Parallel()
-	working, answer := make(chan string, 1), make(chan struct{})
-	s := &recorder{answer: func(w http.ResponseWriter, r *http.Request) {
-		working <- ""
-		<-answer
-		w.WriteHeader(http.StatusCreated)
-		for range 8 { // each piece goes on to the buyer at once
-			io.WriteString(w, strings.Repeat("o", 256))
-			http.NewResponseController(w).Flush()
-		}
-	}}
-	e := startEdge(t, site{shop: serve(t, s), gate: retries})
-	e.sell("flash", oneUnit)
-	ctx, leave := context.WithCancel(t.Context())
-	left := make(chan result, 1)
-	go func() { left <- e.buyContext(ctx, one("a", "7", 1, "").under("k1")) }()
-	await(t, "the shop has the order", working)
-	leave()
-	await(t, "the buyer has left", left)
-	e.untilBuyersLeft()
-	close(answer)
-	e.untilExpected("flash", 0, 0, 0, 1)
-	eventually(t, "the attempt has ended", func() bool { return e.goroutines("gate.(*Gate).sell") == 0 })
-	r := e.buy(one("a", "7", 1, "").under("k1"))
-	if r.status != 201 || r.body != strings.Repeat("o", 2048) || r.header.Get("Stockgate-Replayed") != "true" {
-		t.Errorf("the buyer comes back: %v", r)
-	}
-}
-
 // Without Redis a key hears nothing wrong: 503 while it is away, and that the order
 // was made when it is back, although its answer could not be kept.
 func TestKeysWithoutRedis(t *testing.T) {
@@ -328,7 +272,7 @@ func TestBackendHoldExpires(t *testing.T) {
 // itself. The shop sees the same token twice, and no other surprise.
 func TestOrderIsSentAgainByTheTransport(t *testing.T) {
 	t.Parallel()
-	for _, test := range []struct {
+	tests := []struct {
 		name, body, header string
 		second             string // the shop's answer to the second try
 		tries              int
@@ -339,35 +283,39 @@ func TestOrderIsSentAgainByTheTransport(t *testing.T) {
 		{"refused as a double", "", "Idempotency-Key", "400 Bad Request", 2, "in_doubt", "several_answers"},
 		{"no key", "", "", "201 Created", 1, "in_doubt", "connection_lost"},
 		{"with a body", `{"note":"x"}`, "Idempotency-Key", "201 Created", 1, "in_doubt", "connection_lost"},
-	} {
+	}
+	var mu sync.Mutex
+	tokens, sites := make([][]string, len(tests)), make([]site, len(tests)) // the tokens that each shop has seen
+	for i, test := range tests {
+		addr := rawShop(t, func(_ int, _ net.Listener, conn net.Conn, in *bufio.Reader) {
+			for {
+				r, err := http.ReadRequest(in)
+				if err != nil {
+					return
+				}
+				io.Copy(io.Discard, r.Body)
+				if r.Method == http.MethodGet {
+					io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+					continue
+				}
+				mu.Lock()
+				tokens[i] = append(tokens[i], r.Header.Get(token.Header))
+				n := len(tokens[i])
+				mu.Unlock()
+				if n == 1 {
+					return // the order is written, and the connection dies
+				}
+				io.WriteString(conn, "HTTP/1.1 "+test.second+"\r\nContent-Length: 0\r\n\r\n")
+			}
+		})
+		sites[i] = site{shop: addr, source: inQuery, gate: "idempotency {header.Idempotency-Key}"}
+	}
+	counters := startCounters(t, sites)
+	for i, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			var mu sync.Mutex
-			var tokens []string
-			addr := rawShop(t, func(_ int, _ net.Listener, conn net.Conn, in *bufio.Reader) {
-				for {
-					r, err := http.ReadRequest(in)
-					if err != nil {
-						return
-					}
-					io.Copy(io.Discard, r.Body)
-					if r.Method == http.MethodGet {
-						io.WriteString(conn, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
-						continue
-					}
-					mu.Lock()
-					tokens = append(tokens, r.Header.Get(token.Header))
-					n := len(tokens)
-					mu.Unlock()
-					if n == 1 {
-						return // the order is written, and the connection dies
-					}
-					io.WriteString(conn, "HTTP/1.1 "+test.second+"\r\nContent-Length: 0\r\n\r\n")
-				}
-			})
-			source := "buyer {header.X-User-Id}\nline {query.sku}"
-			e := startEdge(t, site{shop: addr, source: source, gate: "idempotency {header.Idempotency-Key}"})
-			e.sell("flash", oneUnit)
+			e := counters[i].of(t)
+			e.sell(e.sale, oneUnit)
 			if status, _, _ := e.get("/browse"); status != http.StatusOK { // from here on there is a kept connection
 				t.Fatalf("browsing: %d", status)
 			}
@@ -377,14 +325,14 @@ func TestOrderIsSentAgainByTheTransport(t *testing.T) {
 			}
 			r := e.buy(o)
 			mu.Lock()
-			tokens = slices.Clone(tokens)
+			seen := slices.Clone(tokens[i])
 			mu.Unlock()
-			if len(tokens) != test.tries || tokens[0] == "" || tokens[0] != tokens[len(tokens)-1] {
-				t.Fatalf("the shop saw %d tries, it should see %d with one token; the buyer %v", len(tokens), test.tries, r)
+			if len(seen) != test.tries || seen[0] == "" || seen[0] != seen[len(seen)-1] {
+				t.Fatalf("the shop saw %d tries, it should see %d with one token; the buyer %v", len(seen), test.tries, r)
 			}
 			e.mustState(r.reservation, test.state, test.cause)
 			want := map[string]counts{"confirmed": {0, 0, 0, 1}, "in_doubt": {0, 0, 1, 0}}[test.state]
-			e.expect("flash", want[0], want[1], want[2], want[3])
+			e.expect(e.sale, want[0], want[1], want[2], want[3])
 			if test.header == "Idempotency-Key" && test.state == "confirmed" {
 				e.buy(o).replays(t, r)
 			}

@@ -18,6 +18,7 @@ type site struct {
 	global  string // more global options
 	outer   string // directives of the site that stand outside the gate
 	matcher string // of the gate; default: path /api/order
+	name    string // of the gate; default: none
 	gate    string // more of the gate's block
 	source  string // the gate's buyer and lines; default: header and JSON
 	shop    string // host:port that the default backend proxies to
@@ -94,13 +95,13 @@ func (s site) block(e *edge) string {
 		respond heard
 	}
 	stockgate_status
-	stockgate @order {
+	stockgate @order %s {
 		%s
 		%s
 	}
 	%s
 }
-`, address, tls, s.matcher, guard, s.outer, s.source, s.gate, s.backend)
+`, address, tls, s.matcher, guard, s.outer, s.name, s.source, s.gate, s.backend)
 }
 
 // redisAt is the redis option for a server, with time enough for a slow machine.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/stockgate/stockgate/internal/test/draw"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
@@ -27,21 +28,22 @@ func comesBack(r result) bool {
 	return noRoom(r) || r.reason == "all_held" || r.reason == "duplicate" || r.reason == "in_doubt"
 }
 
-// Two thousand buyers at once for a hundred units: a hundred orders, and all other
+// A thousand buyers at once, or two, for a hundred units: a hundred orders, and all other
 // buyers are told that nothing is left.
 func TestStampede(t *testing.T) {
+	all := draw.Times(1000, 2000)
 	eachRedis(t, func(t *testing.T, redis string) {
 		e := newEdge(t, "")
 		s, addr := startShop(t, e)
 		e.start(site{redis: redis, shop: addr, gate: roomy})
 		e.sell("double11", `  - {sku: "20002001", stock: 100, max: 1}`)
 
-		results := crowd(buyers(2000, func(i int) order { return one(fmt.Sprintf("buyer-%d", i), "20002001", 1, "") }), comesBack, e)
+		results := crowd(buyers(all, func(i int) order { return one(fmt.Sprintf("buyer-%d", i), "20002001", 1, "") }), comesBack, e)
 
 		audit(t, e, "double11", s, results)
 		e.expect("double11", 0, 0, 0, 100)
 		sum := tally(results)
-		if sum["201"] != 100 || sum["sold_out"] != 1900 {
+		if sum["201"] != 100 || sum["sold_out"] != all-100 {
 			t.Errorf("answers: %v", sum)
 		}
 		if r := e.buy(one("late", "20002001", 1, "")); r.status != http.StatusConflict || r.reason != "sold_out" {

@@ -26,12 +26,12 @@ func eventuallyf(t *testing.T, cond func() bool, what func() string) {
 }
 
 // within is eventuallyf with a patience of its own. It asks seldom what takes long: most conditions ask an edge and its
-// Redis, and a deadline of 20 s would cost them 2000 questions.
+// Redis, and a deadline of 20 s would cost them 2000 questions. The pause is a fifth of the time that has passed.
 func within(t *testing.T, patience time.Duration, cond func() bool, what func() string) {
 	t.Helper()
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
-	for pause := 10 * time.Millisecond; !cond(); pause = min(pause*5/4, 100*time.Millisecond) {
+	for pause := 10 * time.Millisecond; !cond(); pause = min(pause*5/4, 500*time.Millisecond) {
 		select {
 		case <-time.After(pause):
 		case <-deadline.C:

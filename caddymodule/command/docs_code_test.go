@@ -165,7 +165,7 @@ func TestGoOfDocs(t *testing.T) {
 		if err := os.WriteFile(file, []byte(program), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		cmd := exec.CommandContext(t.Context(), "go", "build", "-o", os.DevNull, file)
+		cmd := exec.CommandContext(t.Context(), "go", "build", "-ldflags=-w", "-o", os.DevNull, file)
 		cmd.Dir = root
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Errorf("%s: %v %s in\n%s", b[0], err, out, program)

@@ -77,6 +77,40 @@ func TestColourAndProgress(t *testing.T) {
 	}
 }
 
+// On a terminal, what is for good asks first, and anything but the sale's id changes nothing.
+func TestTerminalAsks(t *testing.T) {
+	server, app := sitetest.Redis(t)
+	s := sitetest.Open(t, app)
+	s.OpenSale()
+	typed := func(answer string, args ...string) string {
+		t.Helper()
+		return answerOnTerminal(t, s, answer, args...)
+	}
+	status := func() string {
+		return sitetest.Do[sitetest.SaleStock](s, "GET", "/stockgate/sales/double11", "").Status
+	}
+	s.OK("queue", "pause", "double11")
+	sitetest.NewShopper(t, server).Order("r1", sitetest.Queue(1))
+	if out := typed("no", "queue", "drain", "double11"); !strings.Contains(out, "1 order waits") || !strings.Contains(out, "Type double11 to go on") || !strings.Contains(out, "nothing was changed") {
+		t.Fatal(out)
+	}
+	if out := typed("double11", "queue", "drain", "double11"); !strings.Contains(out, "1 order of double11 released") {
+		t.Fatal(out)
+	}
+	if out := typed("no", "sale", "close", "double11"); !strings.Contains(out, "Type double11 to go on") || !strings.Contains(out, "nothing was changed") || status() != "open" {
+		t.Fatalf("%s\n%s", status(), out)
+	}
+	if out := typed("double11", "sale", "close", "double11"); !strings.Contains(out, "double11 is closed") || status() != "closed" {
+		t.Fatalf("%s\n%s", status(), out)
+	}
+	if out := typed("no", "sale", "delete", "double11"); !strings.Contains(out, "nothing was changed") || status() != "closed" {
+		t.Fatalf("%s\n%s", status(), out)
+	}
+	if out := typed("", "sale", "delete", "double11", "--yes"); !strings.Contains(out, "double11 is deleted") {
+		t.Fatal(out)
+	}
+}
+
 // The version is Stockgate's and Caddy's.
 func TestVersion(t *testing.T) {
 	r := sitetest.Run(t, "", "--version")

@@ -24,7 +24,7 @@ import (
 var verifierCommands = map[string]func(*testing.T) *exec.Cmd{
 	"java": func(t *testing.T) *exec.Cmd {
 		classes := t.TempDir()
-		must(t, exec.Command("javac", "-Xlint:all", "-Werror", "-d", classes, "../../examples/java/StockgateToken.java", "Drive.java"))
+		must(t, exec.Command("javac", "-J-XX:TieredStopAtLevel=1", "-Xlint:all", "-Werror", "-d", classes, "../../examples/java/StockgateToken.java", "Drive.java"))
 		return exec.Command("java", "-Xshare:auto", "-XX:TieredStopAtLevel=1", "-cp", classes, "Drive")
 	},
 	"node": func(*testing.T) *exec.Cmd { return exec.Command("node", "drive.mjs") },
