@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"io"
-	"maps"
 	"net/http"
 	"sync"
 
@@ -22,11 +21,7 @@ type Watch struct {
 // BeginWatch begins to watch a request. It keeps up to maxBody bytes of the body and one more, and of
 // the answer what keep says. Nothing of the copy is shared with the handlers that run later.
 func BeginWatch(w http.ResponseWriter, r *http.Request, maxBody int64, keep Excerpt) *Watch {
-	ctx := context.WithoutCancel(r.Context())
-	if vars, ok := ctx.Value(caddyhttp.VarsCtxKey).(map[string]any); ok {
-		ctx = context.WithValue(ctx, caddyhttp.VarsCtxKey, maps.Clone(vars))
-	}
-	watch := &Watch{request: r.Clone(ctx)}
+	watch := &Watch{request: r.Clone(ownVars(context.WithoutCancel(r.Context())))}
 	watch.answer = Tee{ResponseWriterWrapper: &caddyhttp.ResponseWriterWrapper{ResponseWriter: w}, keep: keep}
 	if r.Body != nil && r.Body != http.NoBody {
 		watch.body = &sentBody{ReadCloser: r.Body, most: maxBody + 1}

@@ -223,7 +223,6 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	}
 	p := &judge.Case{Visit: g.Visit(w, r)}
 	defer p.EndTurn(r)
-	before := guard.PassageOf(r)
 	switch over, err := g.Meet(w, r, next, p); {
 	case over:
 		return err
@@ -234,17 +233,11 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	case bypass == app.BypassEnding && p.Scope == scope.Attempt && !p.Unlisted: // Redis does not know what was sold meanwhile
 		return g.Refuse(w, r, p.SaleID(), p.Began, refuse.Unavailable)
 	}
-	guard.NotePassage(r, guard.PassageDecided)
-	var err error
+	r = guard.Decided(r)
 	if p.Unlisted || p.Scope == scope.Other {
-		err = g.HandOn(w, r, next, p)
-	} else {
-		err = g.sell(w, r, next, p)
+		return g.HandOn(w, r, next, p)
 	}
-	if err != nil { // error routes may forward the request, and no gate has decided on that
-		guard.NotePassage(r, before)
-	}
-	return err
+	return g.sell(w, r, next, p)
 }
 
 // Interface guards

@@ -111,6 +111,7 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 		if err := f.Forward(w, r, next, t.timeout); f.PutOff == nil {
 			return f.AnswerDoubt(w, r, g.Refuser(), g.Server(), err)
 		}
+		r = forward.Again(r)
 		t = g.putOff(r, p, pl, f)
 	}
 	pl.GiveBack() // before writing, because the client may be slow

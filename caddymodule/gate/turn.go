@@ -113,10 +113,10 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return nil
 	}
 	dispatch.Arrived = true
-	guard.NotePassage(r, guard.PassageDecided)
+	r = guard.Decided(r)
 	p := &judge.Case{
-		Visit: judge.Visit{Began: time.Now(), Repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), Out: w.Header()},
-		Requested:  judge.Requested{Body: o.Body}, Cart: judge.Cart{Attempt: &o.Attempt}, Judged: judge.Judged{Runtime: d, Listing: listing, Lines: o.Lines},
+		Visit:     judge.Visit{Began: time.Now(), Repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), Out: w.Header()},
+		Requested: judge.Requested{Body: o.Body}, Cart: judge.Cart{Attempt: &o.Attempt}, Judged: judge.Judged{Runtime: d, Listing: listing, Lines: o.Lines},
 	}
 	if g.Lookup == nil && o.Config != "" && o.Config != g.prints.config && !g.isAsItWas(r, p, t, o) {
 		return nil

@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"context"
 	"net/http"
 	"net/url"
 	"slices"
@@ -76,24 +77,37 @@ type Passage uint8
 
 const (
 	passageGuarded Passage = 1 + iota // a guard has let it pass
-	PassageDecided                    // a gate has let it pass: with a reservation, or because it needs none
+	passageDecided                    // a gate has let it pass: with a reservation, or because it needs none
 )
 
-// passageVar is the variable of a request that has its Passage.
-const passageVar = "stockgate.passage"
+// guardedVar is the variable of a request that a guard has let pass, and decidedKey the key of the context of one that a
+// gate has let pass.
+const guardedVar = "stockgate.guarded"
 
-// NotePassage notes how far a request has come.
-func NotePassage(r *http.Request, p Passage) {
+type decidedKey struct{}
+
+// Decided returns a request as a gate hands it on. The one that the gate has got is as it was: error routes may
+// forward that one, and no gate has decided on it. It is no variable, because none may be taken back: a dial of
+// reverse_proxy that goes on in the background reads the map of variables.
+func Decided(r *http.Request) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), decidedKey{}, true))
+}
+
+func noteGuarded(r *http.Request) {
 	if vars, ok := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any); ok {
-		vars[passageVar] = p
+		vars[guardedVar] = true
 	}
 }
 
 // PassageOf says how far a request has come; 0: it has met neither guard nor gate.
 func PassageOf(r *http.Request) Passage {
-	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
-	p, _ := vars[passageVar].(Passage)
-	return p
+	if r.Context().Value(decidedKey{}) != nil {
+		return passageDecided
+	}
+	if vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any); vars[guardedVar] != nil {
+		return passageGuarded
+	}
+	return 0
 }
 
 // guardVar is the variable of a request that has the guard with closed doors that has let it pass.

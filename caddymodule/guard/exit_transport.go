@@ -79,9 +79,9 @@ func (t *Exit) around(inner http.RoundTripper, server *caddyhttp.Server, log *za
 
 // RoundTrip sends a request, unless it is for a gate that it has not met.
 func (t *Exit) RoundTrip(r *http.Request) (*http.Response, error) {
-	vars, clients := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
-	far, _ := vars[passageVar].(Passage)
-	if !clients || far == PassageDecided { // active health checks start before all routes are provisioned
+	_, clients := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
+	far := PassageOf(r)
+	if !clients || far == passageDecided { // active health checks start before all routes are provisioned
 		return t.inner.RoundTrip(r)
 	}
 	if t, ok := r.Context().Value(turnKey{}).(turn); ok && !t.asks(r) {

@@ -121,7 +121,7 @@ func (g *Guard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp
 		return reply.Refuse(style, w, r, no)
 	}
 	if len(g.routes.methods) > 0 {
-		NotePassage(r, passageGuarded)
+		noteGuarded(r)
 		if len(g.Close) > 0 {
 			noteGuard(r, g)
 		}

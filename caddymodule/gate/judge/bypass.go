@@ -48,13 +48,7 @@ func (j *Judge) IsBypassed() bool { return j.bypass.State() != app.BypassOff }
 func (j *Judge) ServeBypassed(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	guard.StripReserved(r)
 	attempt.StripH2C(r.Header)
-	before := guard.PassageOf(r)
-	guard.NotePassage(r, guard.PassageDecided)
-	err := j.passBy(w, r, next)
-	if err != nil {
-		guard.NotePassage(r, before)
-	}
-	return err
+	return j.passBy(w, guard.Decided(r), next)
 }
 
 func (j *Judge) passBy(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {

@@ -31,8 +31,7 @@ func (j *Judge) serveOptions(w http.ResponseWriter, r *http.Request, next caddyh
 		return nil
 	}
 	reply.DropQuery(r)
-	guard.NotePassage(r, guard.PassageDecided)
-	return next.ServeHTTP(w, r)
+	return next.ServeHTTP(w, guard.Decided(r))
 }
 
 // CheckOptions refuses an OPTIONS request that the shop could take for another one. The error is

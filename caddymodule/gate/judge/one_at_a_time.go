@@ -15,9 +15,20 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-// turnVar is the variable of a request that has the credentials whose turn it has: another
-// gate in its route must not wait for them.
+// turnVar is the variable of a request that has the credentials whose turn it has, a *heldTurns: another
+// gate in its route must not wait for them. The variable stays when the turn ends: a dial of reverse_proxy that goes on in
+// the background reads the map of variables.
 const turnVar = "stockgate.turn"
+
+type heldTurns struct{ keys []session.Key }
+
+// heldBy returns the credentials whose turn a request has.
+func heldBy(r *http.Request) []session.Key {
+	if held, _ := caddyhttp.GetVar(r.Context(), turnVar).(*heldTurns); held != nil {
+		return held.keys
+	}
+	return nil
+}
 
 // TakeTurn waits until no other request of the session is at the shop.
 func (j *Judge) TakeTurn(r *http.Request, p *Case) (no *sale.Refusal, ends bool) {
@@ -51,14 +62,18 @@ func (j *Judge) waits(r *http.Request, p *Case) bool {
 
 // lacking returns the credentials of which neither this judge nor one around it has the turn.
 func lacking(r *http.Request, keys []session.Key) []session.Key {
-	held, _ := caddyhttp.GetVar(r.Context(), turnVar).([]session.Key)
+	held := heldBy(r)
 	return slices.DeleteFunc(slices.Clone(keys), func(k session.Key) bool { return slices.Contains(held, k) })
 }
 
 // hasTurnOf notes credentials whose turn the request has now.
 func hasTurnOf(r *http.Request, keys []session.Key) {
-	held, _ := caddyhttp.GetVar(r.Context(), turnVar).([]session.Key)
-	caddyhttp.SetVar(r.Context(), turnVar, append(slices.Clone(held), keys...))
+	held, _ := caddyhttp.GetVar(r.Context(), turnVar).(*heldTurns)
+	if held == nil {
+		held = new(heldTurns)
+		caddyhttp.SetVar(r.Context(), turnVar, held)
+	}
+	held.keys = append(slices.Clone(held.keys), keys...)
 }
 
 // take waits for the turn of credentials until ctx ends.
@@ -94,6 +109,8 @@ func (p *Case) EndTurn(r *http.Request) {
 	if p.Turn != nil {
 		p.Turn.End()
 		p.Turn = nil
-		caddyhttp.SetVar(r.Context(), turnVar, nil)
+		if held, _ := caddyhttp.GetVar(r.Context(), turnVar).(*heldTurns); held != nil {
+			held.keys = nil
+		}
 	}
 }
