@@ -6,7 +6,7 @@ import (
 	"github.com/stockgate/stockgate/filters/outcome"
 )
 
-// given reports whether an option that only a gate has is there, by its name in the table of conflicts.
+// givenGate reports whether an option that only a gate has is there, by its name in the table of conflicts.
 var givenGate = map[string]func(*Gate) bool{
 	"repeats":         func(g *Gate) bool { return g.Repeats != nil },
 	"idempotency_ttl": func(g *Gate) bool { return g.IdempotencyTTL > 0 },

@@ -32,8 +32,8 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-// Judge reads the attempts of one handler and judges them by the rules. A gate has one, and so has a
-// stockgate_check.
+// Judge reads the attempts of one handler and judges them by the rules. A gate, a stockgate_check and a
+// stockgate_waitlist have one each.
 type Judge struct {
 	Setup
 
