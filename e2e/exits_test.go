@@ -298,6 +298,7 @@ func TestErrorRoutesCarryNoOrder(t *testing.T) {
 		{name: "refused as error, order in the query", gate: "refuse error", buyer: ""},
 		{name: "body over the site's limit", outer: "request_body {\n max_size 5\n}", body: `{"sku":"7"}`, buyer: "a"},
 		{name: "body over the site's limit, behind tracing", outer: "request_body {\n max_size 5\n}\ntracing", body: `{"sku":"7"}`, buyer: "a"},
+		{name: "refused as error, behind turns", outer: "stockgate_check turns {\n one_at_a_time {header.X-User-Id}\n}", gate: "refuse error", body: `{"sku":"8"}`, buyer: "a"},
 		{name: "no answer, behind tracing", outer: "tracing", drop: true, buyer: "a"},
 		{name: "refused as error, behind tracing", outer: "tracing", gate: "refuse error", buyer: ""},
 	}

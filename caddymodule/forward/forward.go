@@ -49,6 +49,8 @@ type Forwarding struct {
 	MaxAnswer int
 	out       http.Header // the answer's header
 	ctx       context.Context
+	// SentBefore: the request has been at the shop, for an order that it has put off.
+	SentBefore bool
 	// Again: the order is sold already, and this forwarding cannot change that.
 	Again bool
 	// Copy collects the answer for KeepCopy, so that a repeat of the attempt gets it; nil:
@@ -130,7 +132,11 @@ func (f *Forwarding) Forward(w http.ResponseWriter, r *http.Request, next caddyh
 			f.end(f.lost(a, nil, "panic"))
 		}
 	}()
-	err = next.ServeHTTP(a, f.request(r, httptrace.WithClientTrace(ctx, &f.trace)))
+	sends := httptrace.WithClientTrace(ctx, &f.trace)
+	if f.SentBefore {
+		sends = ownVars(sends)
+	}
+	err = next.ServeHTTP(a, f.request(r, sends))
 	returned = true
 	f.countAnswer(a)
 	cause := "no_answer"

@@ -233,11 +233,17 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	case bypass == app.BypassEnding && p.Scope == scope.Attempt && !p.Unlisted: // Redis does not know what was sold meanwhile
 		return g.Refuse(w, r, p.SaleID(), p.Began, refuse.Unavailable)
 	}
-	r = guard.Decided(r)
+	takeBack := guard.Decide(r)
+	var err error
 	if p.Unlisted || p.Scope == scope.Other {
-		return g.HandOn(w, r, next, p)
+		err = g.HandOn(w, r, next, p)
+	} else {
+		err = g.sell(w, r, next, p)
 	}
-	return g.sell(w, r, next, p)
+	if err != nil {
+		takeBack()
+	}
+	return err
 }
 
 // Interface guards

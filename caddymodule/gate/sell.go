@@ -104,14 +104,14 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 	pl := new(forward.InFlightSlot)
 	defer pl.GiveBack()
 	t := g.takeOff(r, p, pl)
-	for t.way == isForwarded {
+	for sent := false; t.way == isForwarded; sent = true {
 		f := t.forwarding
+		f.SentBefore = sent
 		g.ForgetCart(p)
 		endTurnWith(p, f)
 		if err := f.Forward(w, r, next, t.timeout); f.PutOff == nil {
 			return f.AnswerDoubt(w, r, g.Refuser(), g.Server(), err)
 		}
-		r = forward.Again(r)
 		t = g.putOff(r, p, pl, f)
 	}
 	pl.GiveBack() // before writing, because the client may be slow

@@ -113,7 +113,7 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return nil
 	}
 	dispatch.Arrived = true
-	r = guard.Decided(r)
+	guard.Decide(r)
 	p := &judge.Case{
 		Visit:     judge.Visit{Began: time.Now(), Repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), Out: w.Header()},
 		Requested: judge.Requested{Body: o.Body}, Cart: judge.Cart{Attempt: &o.Attempt}, Judged: judge.Judged{Runtime: d, Listing: listing, Lines: o.Lines},

@@ -1,11 +1,11 @@
 package guard
 
 import (
-	"context"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -80,32 +80,44 @@ const (
 	passageDecided                    // a gate has let it pass: with a reservation, or because it needs none
 )
 
-// guardedVar is the variable of a request that a guard has let pass, and decidedKey the key of the context of one that a
-// gate has let pass.
-const guardedVar = "stockgate.guarded"
+// passageVar is the variable of a request that has its Passage or, once a gate has decided, its *decision.
+const passageVar = "stockgate.passage"
 
-type decidedKey struct{}
-
-// Decided returns a request as a gate hands it on. The one that the gate has got is as it was: error routes may
-// forward that one, and no gate has decided on it. It is no variable, because none may be taken back: a dial of
-// reverse_proxy that goes on in the background reads the map of variables.
-func Decided(r *http.Request) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), decidedKey{}, true))
-}
+// decision is the Passage of a request on which a gate has decided. It is behind a pointer, because it may be taken back when
+// the request has been at the shop: a dial of reverse_proxy that goes on in the background reads the map of variables.
+type decision struct{ passage atomic.Uint32 }
 
 func noteGuarded(r *http.Request) {
 	if vars, ok := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any); ok {
-		vars[guardedVar] = true
+		vars[passageVar] = passageGuarded
 	}
+}
+
+// Decide notes that a gate lets a request pass: with a reservation, or because it needs none. takeBack undoes it, for
+// error routes: they may forward the request, and no gate has decided on that.
+func Decide(r *http.Request) (takeBack func()) {
+	vars, ok := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
+	if !ok {
+		return func() {}
+	}
+	before := PassageOf(r)
+	d, _ := vars[passageVar].(*decision)
+	if d == nil {
+		d = new(decision)
+		vars[passageVar] = d
+	}
+	d.passage.Store(uint32(passageDecided))
+	return func() { d.passage.Store(uint32(before)) }
 }
 
 // PassageOf says how far a request has come; 0: it has met neither guard nor gate.
 func PassageOf(r *http.Request) Passage {
-	if r.Context().Value(decidedKey{}) != nil {
-		return passageDecided
-	}
-	if vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any); vars[guardedVar] != nil {
-		return passageGuarded
+	vars, _ := r.Context().Value(caddyhttp.VarsCtxKey).(map[string]any)
+	switch p := vars[passageVar].(type) {
+	case Passage:
+		return p
+	case *decision:
+		return Passage(p.passage.Load())
 	}
 	return 0
 }

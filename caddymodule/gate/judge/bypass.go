@@ -48,7 +48,12 @@ func (j *Judge) IsBypassed() bool { return j.bypass.State() != app.BypassOff }
 func (j *Judge) ServeBypassed(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	guard.StripReserved(r)
 	attempt.StripH2C(r.Header)
-	return j.passBy(w, guard.Decided(r), next)
+	takeBack := guard.Decide(r)
+	err := j.passBy(w, r, next)
+	if err != nil {
+		takeBack()
+	}
+	return err
 }
 
 func (j *Judge) passBy(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {

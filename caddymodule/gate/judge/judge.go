@@ -165,7 +165,12 @@ func (j *Judge) HandOn(w http.ResponseWriter, r *http.Request, next caddyhttp.Ha
 	if p.Turn != nil {
 		ctx, done := p.Turn.Pass(r.Context())
 		defer done()
-		r = r.WithContext(ctx)
+		handed := r.WithContext(ctx)
+		err := next.ServeHTTP(w, handed)
+		if err != nil {
+			reply.DropAsIn(handed, r)
+		}
+		return err
 	}
 	return next.ServeHTTP(w, r)
 }

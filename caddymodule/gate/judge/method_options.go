@@ -31,7 +31,8 @@ func (j *Judge) serveOptions(w http.ResponseWriter, r *http.Request, next caddyh
 		return nil
 	}
 	reply.DropQuery(r)
-	return next.ServeHTTP(w, guard.Decided(r))
+	guard.Decide(r)
+	return next.ServeHTTP(w, r)
 }
 
 // CheckOptions refuses an OPTIONS request that the shop could take for another one. The error is

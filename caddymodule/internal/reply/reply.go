@@ -60,3 +60,11 @@ func DropPayload(r *http.Request) {
 		r.Header.Del(name)
 	}
 }
+
+// DropAsIn drops the payload of a request if a handler has dropped it in the copy that was handed on: error routes get
+// the request.
+func DropAsIn(handed, r *http.Request) {
+	if handed.Method == http.MethodGet && handed.Body == http.NoBody && (r.Method != http.MethodGet || r.Body != http.NoBody) {
+		DropPayload(r)
+	}
+}
