@@ -18,8 +18,11 @@ import (
 func (c *crowded) changes(change func(file *sale.Sale)) {
 	c.Helper()
 	file := *c.listing(0).Sale
-	list := *file.Waitlist
-	file.Waitlist, file.Items, file.Limits = &list, append([]sale.Item(nil), file.Items...), append([]sale.Limit(nil), file.Limits...)
+	if file.Waitlist != nil {
+		list := *file.Waitlist
+		file.Waitlist = &list
+	}
+	file.Items, file.Limits = append([]sale.Item(nil), file.Items...), append([]sale.Limit(nil), file.Limits...)
 	change(&file)
 	if _, err := c.edges[0].ApplyUnlessLost(stocktest.Soon(c.T), &file, reservation.ApplyOptions{By: "test", Force: true}); err != nil {
 		c.Fatal(err)
@@ -156,6 +159,41 @@ func TestWaitlistOptionsChangeWhilePeopleWait(t *testing.T) {
 		t.Errorf("the second offer ends %v before the first", left)
 	}
 	c.waits("Dan", 1)
+}
+
+// Edges know which units may come back, also after a time in which the sale had no list.
+func TestListIsTakenOutForAWhile(t *testing.T) {
+	c := newCrowded(t, redistest.Start(t), 2, 1)
+	stocktest.MustHold(t, c.edges[0], "r1", "Ann", 1)
+	c.enter(0, "Ben", 1)
+	c.waits("Ben", 1)
+	var list *sale.Waitlist
+	c.changes(func(file *sale.Sale) { list, file.Waitlist = file.Waitlist, nil })
+	c.ended("Ben", waitlist.NoWaitlist)
+	read := func(i int) int64 {
+		seq, _ := c.edges[i].Followed("s")
+		return seq
+	}
+	before := max(read(0), read(1))
+	c.settles(func() error {
+		_, err := c.edges[0].Store.Adjust(stocktest.Soon(t), "s", "more", "a", 1, "test")
+		return err
+	})
+	for i := range c.edges {
+		stocktest.Eventually(t, "that an edge has read of the unit", func() bool { return read(i) > before })
+	}
+	stocktest.MustHold(t, c.edges[0], "r2", "Art", 1)
+	c.changes(func(file *sale.Sale) { file.Waitlist = list })
+	if _, no := c.enter(1, "Cid", 1); no != nil {
+		t.Fatal(no)
+	}
+	c.settles(func() error {
+		_, err := c.edges[0].Store.Confirm(stocktest.Soon(t), "s", "r1", reservation.SourceShop, "test")
+		return err
+	})
+	for i := range c.edges {
+		c.watch(i, "Cid").hears("that one is held", func(p waitlist.EntryPlace) bool { return p.Left == 1 && !p.SoldOut })
+	}
 }
 
 // An offer is not made of fewer units than an order must have.

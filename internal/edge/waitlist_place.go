@@ -70,7 +70,8 @@ func (r *journalReader) applyToList(j *journalOf, m *journal.Moved) {
 		}
 	}
 	file := j.listing.Sale
-	if file.Waitlist == nil {
+	if file.Waitlist == nil { // when the list is there again, the units are read again
+		j.waits.ForgetLeft()
 		return
 	}
 	known := m.Leaves(func(cell string, units int64) {
