@@ -259,7 +259,7 @@ var arrows = map[string][]string{
 		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/gate/option/accesslist", "caddymodule/gate/option/inquiry",
 		"caddymodule/gate/option/jwt", "caddymodule/gate/option/operation", "caddymodule/gate/option/pow", "caddymodule/gate/option/ratelimit",
 		"caddymodule/gate/option/session", "caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/internal/directive",
-		"caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/request",
+		"caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply",
 		"caddymodule/internal/span", "filters", "filters/attempt", "filters/outcome", "filters/refuse", "filters/scope", "internal/edge",
 		"internal/sale", "internal/store/queue", "internal/store/reservation",
 	},

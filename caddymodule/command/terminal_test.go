@@ -77,7 +77,7 @@ func TestColourAndProgress(t *testing.T) {
 	}
 }
 
-// On a terminal, what is for good asks first, and anything but the sale's id changes nothing.
+// On a terminal, a command that cannot be undone asks first, and any answer but the sale's id changes nothing.
 func TestTerminalAsks(t *testing.T) {
 	server, app := sitetest.Redis(t)
 	s := sitetest.Open(t, app)

@@ -62,21 +62,6 @@ type Options struct {
 	Log      *zap.Logger
 }
 
-// signingKey is what a shard knows of a key that signs, without its public key.
-func signingKey(k token.Key) shard.SigningKey {
-	return shard.SigningKey{KID: k.KID(), Seal: [32]byte(k.Derive("stockgate identity secret"))}
-}
-
-// LostKey reads a lost key that signed before, with which the identity secret is kept.
-func LostKey(pem string) (*shard.SigningKey, error) {
-	k, err := token.ParseKey("ed25519", pem)
-	if err != nil {
-		return nil, err
-	}
-	lost := signingKey(k)
-	return &lost, nil
-}
-
 // Open takes the edge runtime with these options from the pool, or starts it.
 func Open(a *Options) (key string, d *Runtime, err error) {
 	keys := make([]shard.SigningKey, len(a.Keys))

@@ -23,7 +23,7 @@ import (
 type RoutePlan struct {
 	server *caddyhttp.Server
 	steps  []planStep
-	judges []*judge.Judge // those of gates and checks that can be reached
+	judges []*judge.Judge // of the gates and checks that can be reached
 	guards []*guard.Guard
 	known  routeCache
 	altSvc []byte // a header field of each answer; nil: none

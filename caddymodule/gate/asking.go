@@ -103,7 +103,7 @@ func (a *asking) ask() (v outcome.Decision) {
 		if lines := a.gate.Ask.Lines; v == outcome.Confirm && lines != nil {
 			var ok bool
 			if a.sold, ok = lines.Sold(answer); !ok {
-				a.gate.Log().Warn("the shop's answer to outcome ask has no lines where the gate looks for them, so what it sold is not compared with what was reserved",
+				a.gate.Log().Warn("the shop's answer to outcome ask has no lines where the gate looks for them, so the units sold are not compared with the units reserved",
 					zap.String("lines", lines.Array))
 			}
 		}

@@ -153,12 +153,8 @@ func (g *Gate) CheckStatic() error {
 // graphql, json_body, identity, line, rate, deny, allow, @<name>, confirm, release and refuse may be given more
 // than once. With outcome backend, confirm is an error: the shop confirms through stockgate_api.
 func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	d.Next() // the directive's name
-	if d.NextArg() {
-		g.Name = d.Val()
-	}
-	if d.NextArg() {
-		return d.Errf("stockgate takes a matcher and a name, found %q after them", d.Val())
+	if err := g.ReadName(d); err != nil {
+		return err
 	}
 	at := *d // where the gate is, for errors about all of it
 	rules := gateRules{gate: g}

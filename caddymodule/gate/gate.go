@@ -230,7 +230,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return g.accept(w, r, p)
 	case p.Stored != nil:
 		return g.replay(w, r, p)
-	case bypass == app.BypassEnding && p.Scope == scope.Attempt && !p.Unlisted: // Redis does not know what was sold meanwhile
+	case bypass == app.BypassEnding && p.Scope == scope.Attempt && !p.Unlisted: // Redis lacks what the bypass has sold
 		return g.Refuse(w, r, p.SaleID(), p.Began, refuse.Unavailable)
 	}
 	takeBack := guard.Decide(r)

@@ -12,7 +12,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
 )
 
-// Gates are those of one configuration, in the order in which they were provisioned.
+// Gates has the gates of one configuration, in the order in which they were provisioned.
 type Gates struct {
 	mu      sync.Mutex
 	all     []*Gate

@@ -139,12 +139,8 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 //
 // The options are those of the gate. A lookup is for the credentials of one_at_a_time only.
 func (c *Check) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	d.Next() // the directive's name
-	if d.NextArg() {
-		c.Name = d.Val()
-	}
-	if d.NextArg() {
-		return d.Errf("stockgate_check takes a matcher and a name, found %q after them", d.Val())
+	if err := c.ReadName(d); err != nil {
+		return err
 	}
 	at := *d
 	options := c.Directives()

@@ -168,7 +168,7 @@ func (j *Judge) UngatedSites() []string {
 	return guard.UngatedSites(&j.guarded, j.Title(), j.server, http.Servers)
 }
 
-// warnLoaded logs what is found when the whole configuration is known.
+// warnLoaded logs warnings that need the whole configuration.
 func (j *Judge) warnLoaded() {
 	if j.InShadow {
 		j.log.Warn("this gate is in shadow: it refuses nothing and holds no stock, and only counts what it would have done; remove `shadow` before the sale that it is to protect")

@@ -2,6 +2,7 @@ package judge
 
 import (
 	"bytes"
+	"fmt"
 	"io"
 	"net/http"
 	"slices"
@@ -15,7 +16,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
-	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/filters/refuse"
@@ -132,7 +132,7 @@ func (js *Judges) Bypassable(name string) (o app.BypassFor, deciding []string, e
 			}
 			continue
 		case j.InShadow:
-			return o, nil, request.Bad("%s is in shadow: it refuses nothing, so there is nothing to bypass", j.Title())
+			return o, nil, fmt.Errorf("%s is in shadow: it refuses nothing, so there is nothing to bypass", j.Title())
 		}
 		found = true
 		if !j.OnlyChecks() {
@@ -147,7 +147,7 @@ func (js *Judges) Bypassable(name string) (o app.BypassFor, deciding []string, e
 	if !found {
 		_, err = js.Find(name) // says which there are
 		if err == nil {
-			err = request.Bad("no gate is named %.80q", name)
+			err = fmt.Errorf("no gate is named %.80q", name)
 		}
 	}
 	return o, deciding, err

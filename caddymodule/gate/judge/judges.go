@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/caddymodule/internal/request"
 )
 
 // Judges has the judges of one configuration, in the order in which they were provisioned.
@@ -25,7 +25,7 @@ func Of(a *app.App) *Judges {
 	return a.Part(judgesKey{}, func() app.Part { return new(Judges) }).(*Judges)
 }
 
-// Start logs what is found when the whole configuration is known.
+// Start logs warnings that need the whole configuration.
 func (js *Judges) Start(d *edgeruntime.Runtime) {
 	all := js.List()
 	for _, j := range all {
@@ -62,11 +62,11 @@ func (js *Judges) List() []*Judge {
 func (js *Judges) Find(name string) (*Judge, error) {
 	all := js.List()
 	if len(all) == 0 {
-		return nil, request.Bad("the configuration has no gate")
+		return nil, errors.New("the configuration has no gate")
 	}
 	if name == "" {
 		if len(all) > 1 {
-			return nil, request.Bad("there are %d gates: name one; there are %s", len(all), gateNames(all))
+			return nil, fmt.Errorf("there are %d gates: name one; there are %s", len(all), gateNames(all))
 		}
 		return all[0], nil
 	}
@@ -78,11 +78,11 @@ func (js *Judges) Find(name string) (*Judge, error) {
 	}
 	switch len(found) {
 	case 0:
-		return nil, request.Bad("no gate is named %.80q; there are %s", name, gateNames(all))
+		return nil, fmt.Errorf("no gate is named %.80q; there are %s", name, gateNames(all))
 	case 1:
 		return found[0], nil
 	}
-	return nil, request.Bad("%d gates are named %s: give each a name of its own", len(found), name)
+	return nil, fmt.Errorf("%d gates are named %s: give each a name of its own", len(found), name)
 }
 
 // gateNames lists the names of gates, for an error.

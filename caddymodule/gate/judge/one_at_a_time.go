@@ -108,9 +108,9 @@ func (j *Judge) edges() session.Edges {
 func (p *Case) EndTurn(r *http.Request) {
 	if p.Turn != nil {
 		p.Turn.End()
-		p.Turn = nil
-		if held, _ := caddyhttp.GetVar(r.Context(), turnVar).(*heldTurns); held != nil {
-			held.keys = nil
+		if held, _ := caddyhttp.GetVar(r.Context(), turnVar).(*heldTurns); held != nil { // a judge around this one goes on
+			held.keys = slices.DeleteFunc(held.keys, p.Turn.Has)
 		}
+		p.Turn = nil
 	}
 }

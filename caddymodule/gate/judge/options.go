@@ -122,6 +122,19 @@ func (o *AttemptOptions) Directives() map[string]directive.Option {
 	return options
 }
 
+// ReadName reads the name of a directive, and what stands before it.
+func (o *AttemptOptions) ReadName(d *caddyfile.Dispenser) error {
+	d.Next()
+	directive := d.Val()
+	if d.NextArg() {
+		o.Name = d.Val()
+	}
+	if d.NextArg() {
+		return d.Errf("%s takes a matcher and a name, found %q after them", directive, d.Val())
+	}
+	return nil
+}
+
 func (o *AttemptOptions) readIdentity(d *caddyfile.Dispenser, usage string) error {
 	args, err := directive.Arguments(d, usage, 2, -1)
 	if err != nil {

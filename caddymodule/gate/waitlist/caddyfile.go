@@ -46,12 +46,8 @@ func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) 
 //
 // The options are the gate's.
 func (l *WaitlistHandler) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
-	d.Next() // the directive's name
-	if d.NextArg() {
-		l.Name = d.Val()
-	}
-	if d.NextArg() {
-		return d.Errf("stockgate_waitlist takes a matcher and a name, found %q after them", d.Val())
+	if err := l.ReadName(d); err != nil {
+		return err
 	}
 	at := *d
 	options := l.Directives()

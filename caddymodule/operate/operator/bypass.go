@@ -35,7 +35,7 @@ func (o *operator) beginBypass(r *http.Request) (any, error) {
 	}
 	of, deciding, err := judge.Of(o.app).Bypassable(r.PathValue("name"))
 	if err != nil {
-		return nil, err
+		return nil, request.Bad("%w", err)
 	}
 	of.By, of.Reason, of.For = o.by, strings.TrimSpace(asked.Reason), length
 	begun, err := o.app.BeginBypass(of)

@@ -27,7 +27,7 @@ func (o *operator) tryGate(r *http.Request) (any, error) {
 	}
 	g, err := judge.Of(o.app).Find(r.PathValue("name"))
 	if err != nil {
-		return nil, err
+		return nil, request.Bad("%w", err)
 	}
 	var t adminapi.TryRequest
 	if err := request.JSON(r, adminapi.TryBody, &t); err != nil {

@@ -80,6 +80,11 @@ func (t *Exclusion) With(second *Exclusion) *Exclusion {
 	return second
 }
 
+// Has reports whether a credential is among those of the turn; false on nil.
+func (t *Exclusion) Has(k Key) bool {
+	return t != nil && (slices.Contains(t.keys, k) || t.first.Has(k))
+}
+
 // Edges is where edges agree on the turns of sessions.
 type Edges interface {
 	// Begin keeps Client open until End is called.
