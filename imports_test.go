@@ -60,8 +60,8 @@ var directions = []direction{
 	},
 	{
 		pkg:       "./...",
-		except:    []string{"./internal/test/chromium/...", "./internal/test/draw", "./internal/test/redistest/...", "./internal/test/model/...", "./internal/test/mariadbtest/...", "./internal/test/spawn", "./internal/test/pgtest/...", "./internal/test/ledgertest/...", "./caddymodule/internal/sitetest/...", "./internal/test/stocktest/..."},
-		forbidden: []string{"./internal/test/chromium/...", "./internal/test/draw", "./caddymodule/internal/sitetest/...", "./internal/test/redistest/...", "./internal/test/model/...", "./internal/test/mariadbtest/...", "./internal/test/spawn", "./internal/test/pgtest/...", "./internal/test/ledgertest/...", "./internal/test/stocktest/..."},
+		except:    []string{"./internal/test/chromium/...", "./internal/test/draw", "./internal/test/redistest/...", "./internal/test/model/...", "./internal/test/mariadbtest/...", "./internal/test/spawn", "./internal/test/pgtest/...", "./internal/test/ledgertest/...", "./caddymodule/internal/sitetest/...", "./internal/test/stocktest/...", "./e2e/differential"},
+		forbidden: []string{"./internal/test/chromium/...", "./internal/test/draw", "./caddymodule/internal/sitetest/...", "./internal/test/redistest/...", "./internal/test/model/...", "./internal/test/mariadbtest/...", "./internal/test/spawn", "./internal/test/ports", "./internal/test/pgtest/...", "./internal/test/ledgertest/...", "./internal/test/stocktest/..."},
 		why:       "what tests need must not be compiled into what is shipped",
 	},
 	{
@@ -350,7 +350,7 @@ var arrows = map[string][]string{
 
 // inMap reports whether a package is one of those that arrows names.
 func inMap(name string) bool {
-	for _, other := range []string{"bench", "cmd", "e2e", "examples", "internal/test/auditor", "internal/test/chaos", "internal/test/chromium", "internal/test/draw", "internal/test/ledgertest", "internal/test/mariadbtest", "internal/test/model", "internal/test/pgtest", "internal/test/redistest", "internal/test/reference",
+	for _, other := range []string{"bench", "cmd", "e2e", "examples", "internal/test/auditor", "internal/test/chaos", "internal/test/chromium", "internal/test/draw", "internal/test/ledgertest", "internal/test/mariadbtest", "internal/test/model", "internal/test/pgtest", "internal/test/ports", "internal/test/redistest", "internal/test/reference",
 		"internal/test/spawn", "internal/shop", "caddymodule/internal/sitetest", "internal/stampede", "internal/test/stocktest"} {
 		if name == other || strings.HasPrefix(name, other+"/") {
 			return false

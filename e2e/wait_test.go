@@ -1,12 +1,10 @@
 package e2e_test
 
 import (
-	"fmt"
-	"math/rand/v2"
-	"net"
-	"sync"
 	"testing"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/test/ports"
 )
 
 // patience bounds what should come soon: generous, because the machine may be
@@ -54,23 +52,5 @@ func await[T any](t *testing.T, what string, c <-chan T) T {
 	}
 }
 
-var takenPorts sync.Map
-
-// freeAddr is a loopback address on which nothing listens. Its port is below those that
-// kernels give to outgoing connections, so none is given it by chance.
-func freeAddr(t *testing.T) string {
-	t.Helper()
-	for range 200 {
-		port := 30000 + rand.IntN(2700)
-		if _, taken := takenPorts.LoadOrStore(port, true); taken {
-			continue
-		}
-		addr := fmt.Sprintf("127.0.0.1:%d", port)
-		if ln, err := net.Listen("tcp", addr); err == nil {
-			ln.Close()
-			return addr
-		}
-	}
-	t.Fatal("no free port found")
-	return ""
-}
+// freeAddr is a loopback address on which nothing listens.
+func freeAddr(t *testing.T) string { return "127.0.0.1:" + ports.For(t) }

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/stockgate/stockgate/internal/test/ports"
 	"github.com/stockgate/stockgate/token"
 )
 
@@ -76,7 +77,7 @@ func (l *launcher) gate(ctx context.Context, caddy string, shops []*shop) (*gate
 	} else if abs, err := filepath.Abs(caddy); err == nil {
 		caddy = abs
 	}
-	redis, err := l.port()
+	redis, err := ports.Free()
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +90,7 @@ func (l *launcher) gate(ctx context.Context, caddy string, shops []*shop) (*gate
 	}
 	all := append(shops, liar)
 	for _, s := range all {
-		if s.site, err = l.port(); err != nil {
+		if s.site, err = ports.Free(); err != nil {
 			return nil, err
 		}
 	}

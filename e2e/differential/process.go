@@ -22,7 +22,6 @@ type launcher struct {
 	source string // of this package
 	inside []func()
 	procs  []*process
-	ports  []int
 }
 
 // process is one that was started.
@@ -98,24 +97,6 @@ func (l *launcher) stop() {
 	for _, end := range l.inside {
 		end()
 	}
-}
-
-// port returns a free port. It is below those of internal/test/redistest, and of kernels: no outgoing
-// connection takes it before the server does.
-func (l *launcher) port() (int, error) {
-	next := 10000 + os.Getpid()%1000
-	if n := len(l.ports); n > 0 {
-		next = l.ports[n-1] + 1
-	}
-	for ; next < 12000; next++ {
-		ln, err := net.Listen("tcp", loopback(next))
-		if err != nil {
-			continue
-		}
-		l.ports = append(l.ports, next)
-		return next, ln.Close()
-	}
-	return 0, errors.New("no free port from 10000 to 11999")
 }
 
 func (l *launcher) path(name string) string { return filepath.Join(l.dir, name) }

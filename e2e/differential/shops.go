@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stockgate/stockgate/internal/test/ports"
 )
 
 // shop is one server that says what it read.
@@ -74,7 +76,7 @@ func nameList(shops []*shop) string {
 
 func (l *launcher) startShop(ctx context.Context, s *shop) error {
 	var err error
-	if s.port, err = l.port(); err != nil {
+	if s.port, err = ports.Free(); err != nil {
 		return err
 	}
 	p, err := s.start(l, s)

@@ -13,6 +13,7 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/test/ports"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
@@ -29,7 +30,7 @@ func newTwoNodes(t *testing.T) *twoNodes {
 	c := &twoNodes{t: t}
 	for i := range c.nodes {
 		c.nodes[i] = redistest.Start(t, redistest.Config("cluster-enabled yes", "cluster-require-full-coverage no", "cluster-node-timeout 60000", "cluster-allow-replica-migration no",
-			"appendonly yes", "appendfsync always", "cluster-port "+redistest.FreePort(t)))
+			"appendonly yes", "appendfsync always", "cluster-port "+ports.For(t)))
 	}
 	first := c.nodes[0].Client()
 	c.slot = int(first.ClusterKeySlot(stocktest.Soon(t), "{s.0}").Val())

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
-	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/ports"
 )
 
 // edgeSale is the sale of edges in processes of their own.
@@ -56,7 +56,7 @@ type edgeProcess struct {
 
 func freeAddress(t testing.TB) string {
 	t.Helper()
-	return "127.0.0.1:" + redistest.FreePort(t)
+	return "127.0.0.1:" + ports.For(t)
 }
 
 // startEdgeAt starts an edge on a Redis, with a storage that others may share. Its gate has further options, in front of a

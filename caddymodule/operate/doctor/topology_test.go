@@ -11,6 +11,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/operate/doctor"
 	"github.com/stockgate/stockgate/internal/edge/risk"
 	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/test/ports"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
@@ -163,8 +164,8 @@ func TestTopologyOfACluster(t *testing.T) {
 	start := func(bus string) *redistest.Server {
 		return redistest.Start(t, redistest.Config("cluster-enabled yes", "cluster-port "+bus))
 	}
-	bus := redistest.FreePort(t)
-	server, other := start(redistest.FreePort(t)), start(bus)
+	bus := ports.For(t)
+	server, other := start(ports.For(t)), start(bus)
 	c := server.Client()
 	if err := c.ClusterAddSlotsRange(stocktest.Soon(t), 0, 16383).Err(); err != nil {
 		t.Fatal(err)

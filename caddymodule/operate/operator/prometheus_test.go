@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
-	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/ports"
 )
 
 // prometheus is a running Prometheus that scrapes a site.
@@ -45,7 +45,7 @@ func startPrometheus(t *testing.T, s *sitetest.Site) *prometheus {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	address := "127.0.0.1:" + redistest.FreePort(t)
+	address := "127.0.0.1:" + ports.For(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	cmd := exec.CommandContext(ctx, "prometheus", "--config.file="+file, "--storage.tsdb.path="+filepath.Join(dir, "data"), "--web.listen-address="+address, "--log.level=warn")
 	var log strings.Builder

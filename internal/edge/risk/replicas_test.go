@@ -19,6 +19,7 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/internal/test/ports"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
@@ -264,8 +265,8 @@ func TestUnitsAtRiskInACluster(t *testing.T) {
 	start := func(bus string) *redistest.Server {
 		return redistest.Start(t, redistest.Config("cluster-enabled yes", "cluster-port "+bus, "cluster-node-timeout 60000"))
 	}
-	bus := redistest.FreePort(t)
-	p := &pair{t: t, primary: start(bus), replica: start(redistest.FreePort(t))}
+	bus := ports.For(t)
+	p := &pair{t: t, primary: start(bus), replica: start(ports.For(t))}
 	c, r := p.primary.Client(), p.replica.Client()
 	if err := c.ClusterAddSlotsRange(stocktest.Soon(t), 0, 16383).Err(); err != nil {
 		t.Fatal(err)

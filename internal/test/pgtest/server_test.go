@@ -6,7 +6,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stockgate/stockgate/internal/test/pgtest"
-	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/ports"
 )
 
 // What was committed survives a crash and a stop.
@@ -30,7 +30,7 @@ func TestKillAndRestart(t *testing.T) {
 
 // A server of StartTCP has databases for clients that know only host and port.
 func TestStartTCP(t *testing.T) {
-	s := pgtest.StartTCP(t, redistest.FreePort(t))
+	s := pgtest.StartTCP(t, ports.For(t))
 	url := s.DatabaseURL()
 	if other := s.DatabaseURL(); other == url {
 		t.Errorf("two databases are one: %s", url)

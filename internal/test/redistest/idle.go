@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/stockgate/stockgate/internal/test/ports"
 )
 
 // idle are servers whose tests have passed, and which are like new ones: most of what a server costs is its
@@ -95,7 +97,7 @@ func (s *Server) leave() bool {
 	if err != nil || !unchanged(strings.Fields(string(said[0])), fields(said[1])) {
 		return false
 	}
-	port, err := freePort()
+	port, err := ports.Free()
 	if err != nil {
 		return false
 	}

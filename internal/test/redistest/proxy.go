@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net"
 	"sync"
+
+	"github.com/stockgate/stockgate/internal/test/ports"
 )
 
 // Proxy stands between a client and a Redis server and misbehaves on request.
@@ -80,7 +82,7 @@ func (f fault) hits(c command) bool {
 // NewProxy starts a proxy to target ("host:port"), closed when the test ends.
 func NewProxy(t T, target string) *Proxy {
 	t.Helper()
-	ln, err := listen()
+	ln, err := ports.Listen()
 	if err != nil {
 		t.Fatalf("redistest: start a proxy: %v", err)
 	}

@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/internal/test/ports"
 )
 
 const (
@@ -61,6 +63,9 @@ func TLS(certificate, key string) Option {
 	return func(o *options) { o.certificate, o.key = certificate, key }
 }
 
+// tries is how often a server starts whose port another program has taken.
+const tries = 100
+
 // Start runs a redis-server (7 or newer) and returns when it answers. It is
 // gone when the test ends, and its log is shown if the test failed. The
 // binary is $REDIS_SERVER, by default redis-server in PATH. A test without options may
@@ -81,14 +86,14 @@ func Start(t T, opts ...Option) *Server {
 	if s.output, err = newOutput(); err != nil {
 		t.Fatalf("redistest: %v", err)
 	}
-	for range portTries {
-		port, err := freePort()
+	for range tries {
+		port, err := ports.Free()
 		if err != nil {
 			t.Fatalf("redistest: %v", err)
 		}
 		s.port = port
 		if o.certificate != "" {
-			if s.tlsPort, err = freePort(); err != nil {
+			if s.tlsPort, err = ports.Free(); err != nil {
 				t.Fatalf("redistest: %v", err)
 			}
 		}
@@ -106,7 +111,7 @@ func Start(t T, opts ...Option) *Server {
 			t.Fatalf("redistest: start redis-server: %v", err)
 		}
 	}
-	t.Fatalf("redistest: no free port found in %d tries", portTries)
+	t.Fatalf("redistest: no free port found in %d tries", tries)
 	return nil
 }
 

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/stockgate/stockgate/internal/test/ports"
 )
 
 // Sentinel starts a sentinel that watches a server under the name "main".
@@ -31,7 +33,7 @@ func Cluster(t T, n int) []*Server {
 	t.Helper()
 	nodes, bus := make([]*Server, n), make([]string, n)
 	for i := range nodes {
-		port, err := freePort()
+		port, err := ports.Free()
 		if err != nil {
 			t.Fatalf("redistest: %v", err)
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stockgate/stockgate/internal/test/ports"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 )
 
@@ -35,7 +36,7 @@ func startGates(t testing.TB, edges int, caddyfile, shop, item string, units int
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { os.RemoveAll(dir) })
-		url, admin := "http://127.0.0.1:"+redistest.FreePort(t), "unix/"+filepath.Join(dir, "admin")
+		url, admin := "http://127.0.0.1:"+ports.For(t), "unix/"+filepath.Join(dir, "admin")
 		p := start(t, fmt.Sprint("edge", i), append([]string{
 			"HOME=" + dir, "XDG_DATA_HOME=" + dir, "XDG_CONFIG_HOME=" + dir, "CADDY_ADMIN=" + admin,
 			"SITE=" + url, "SHOP=" + shop, "REDIS=" + g.redis.Addr(), "REDIS_TIMEOUT=20s", "STOCKGATE_KEY=a secret of the edges of this test",

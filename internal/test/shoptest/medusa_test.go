@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/stockgate/stockgate/internal/test/pgtest"
-	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/ports"
 )
 
 const medusaDir = "../../../examples/medusa"
@@ -36,7 +36,7 @@ type medusa struct {
 func startMedusa(t testing.TB, stock string) *medusa {
 	t.Helper()
 	install(t, medusaDir)
-	m := &medusa{t: t, addr: "127.0.0.1:" + redistest.FreePort(t), db: pgtest.StartTCP(t, redistest.FreePort(t), "max_connections=200").DatabaseURL()}
+	m := &medusa{t: t, addr: "127.0.0.1:" + ports.For(t), db: pgtest.StartTCP(t, ports.For(t), "max_connections=200").DatabaseURL()}
 	m.url = "http://" + m.addr
 	_, port, _ := strings.Cut(m.addr, ":")
 	keys := filepath.Join(t.TempDir(), "keys")

@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/stockgate/stockgate/internal/test/pgtest"
-	"github.com/stockgate/stockgate/internal/test/redistest"
+	"github.com/stockgate/stockgate/internal/test/ports"
 )
 
 const vendureDir = "../../../examples/vendure"
@@ -31,7 +31,7 @@ type vendure struct {
 func startVendure(t testing.TB, stock string) *vendure {
 	t.Helper()
 	install(t, vendureDir)
-	v := &vendure{t: t, addr: "127.0.0.1:" + redistest.FreePort(t), db: pgtest.StartTCP(t, redistest.FreePort(t), "max_connections=100").DatabaseURL()}
+	v := &vendure{t: t, addr: "127.0.0.1:" + ports.For(t), db: pgtest.StartTCP(t, ports.For(t), "max_connections=100").DatabaseURL()}
 	v.url = "http://" + v.addr
 	_, port, _ := strings.Cut(v.addr, ":")
 	p := start(t, "vendure", []string{"PORT=" + port, "DATABASE_URL=" + v.db, "STOCK=" + stock, "COUPON=FREE"}, "node", vendureDir+"/shop.mjs")

@@ -130,7 +130,7 @@ func (l *Log) Tail(lines int) string {
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
-// Ports are handed out from below the range that kernels give to outgoing connections:
+// Ports are above what internal/test/ports gives and below the range that kernels give to outgoing connections:
 // the port of a server that is down is not taken by another.
 var ports struct {
 	sync.Mutex
