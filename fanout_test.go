@@ -22,7 +22,7 @@ const mostImports = 15
 var wide = map[string]int{
 	"caddymodule/app":              18,
 	"caddymodule/gate":             26,
-	"caddymodule/gate/judge":       26,
+	"caddymodule/gate/judge":       24,
 	"caddymodule/operate/operator": 18,
 }
 

@@ -242,7 +242,7 @@ var arrows = map[string][]string{
 	},
 	"caddymodule/movein":              {"caddymodule/app", "internal/ledger/movein", "internal/sale"},
 	"caddymodule/internal/shopurl":    nil,
-	"caddymodule/gate/option/inquiry": {"caddymodule/internal/directive", "caddymodule/internal/shopurl", "filters/outcome", "filters/route", "internal/jsonpath"},
+	"caddymodule/gate/option/inquiry": {"caddymodule/internal/directive", "caddymodule/internal/shopurl", "filters/outcome", "filters/refuse", "filters/route", "internal/jsonpath", "internal/sale"},
 	"caddymodule/gate/option/session": {
 		"caddymodule/internal/directive", "caddymodule/internal/timing", "filters/attempt", "filters/route", "internal/store/lease",
 		"internal/store/shard",
@@ -256,11 +256,11 @@ var arrows = map[string][]string{
 		"internal/sale", "internal/store/rates",
 	},
 	"caddymodule/gate/judge": {
-		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/gate/option/accesslist", "caddymodule/gate/option/inquiry",
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/gate/option/accesslist", "caddymodule/gate/option/inquiry",
 		"caddymodule/gate/option/jwt", "caddymodule/gate/option/operation", "caddymodule/gate/option/pow", "caddymodule/gate/option/ratelimit",
 		"caddymodule/gate/option/session", "caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/internal/directive",
 		"caddymodule/internal/matchers", "caddymodule/internal/meter", "caddymodule/internal/reply",
-		"caddymodule/internal/span", "filters", "filters/attempt", "filters/outcome", "filters/refuse", "filters/scope", "internal/edge",
+		"caddymodule/internal/span", "filters", "filters/attempt", "filters/refuse", "filters/scope", "internal/edge",
 		"internal/sale", "internal/store/queue", "internal/store/reservation",
 	},
 	"caddymodule/gate/check": {

@@ -145,6 +145,7 @@ type Gate struct {
 	otherRules *outcome.Rules
 	later      func(*outcome.ShopAnswer) (yes, known bool)
 	asking     *filters.Slots // bounds the attempts that ask Redis about earlier orders
+	bypassing  *filters.Slots // bounds the orders that are at the shop during a bypass
 	// refIsLookedUp: the gate has a queue, and the cart that is looked up has the ref.
 	refIsLookedUp bool
 	sharesQueue   string // a warning, see sharedQueue; empty: there is none
@@ -217,9 +218,9 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if g.Shadow {
 		return g.serveShadow(w, r, next)
 	}
-	bypass := g.BypassState()
+	bypass := g.Bypass().State()
 	if bypass == app.BypassOn {
-		return g.ServeBypassed(w, r, next)
+		return g.ServeBypassed(w, r, bypassed{g, next})
 	}
 	p := &judge.Case{Visit: g.Visit(w, r)}
 	defer p.EndTurn(r)

@@ -2,9 +2,9 @@ package gate
 
 import (
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/forward"
-	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/filters"
@@ -23,7 +23,7 @@ func (g *Gate) provisionHolds() (err error) {
 	} else {
 		g.slots.Open(g.Queue.Most+most, most, g.Log())
 	}
-	g.asking = filters.NewSlots(g.MaxInFlight)
+	g.asking, g.bypassing = filters.NewSlots(g.MaxInFlight), filters.NewSlots(g.atOnce())
 	if err := g.provisionTimes(); err != nil {
 		return err
 	}
@@ -48,14 +48,14 @@ func (g *Gate) ofProbe() *probe.Gate {
 
 // provisionServer tells the gate's server and its guards about the gate.
 func (g *Gate) provisionServer(ctx caddy.Context) error {
-	orders := &judge.Orders{AtOnce: g.atOnce()}
+	var exitsAs *caddyhttp.MatchPath
 	if len(g.ExitsAs) > 0 {
 		var err error
-		if orders.ExitsAs, err = guard.ExitPaths(g.ExitsAs); err != nil {
+		if exitsAs, err = guard.ExitPaths(g.ExitsAs); err != nil {
 			return err
 		}
 	}
-	if err := g.Serve(ctx, orders); err != nil {
+	if err := g.Serve(ctx, exitsAs); err != nil {
 		return err
 	}
 	g.printOrder(ctx)

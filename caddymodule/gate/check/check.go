@@ -68,7 +68,7 @@ func (c *Check) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp
 	if waiting.DispatchOf(r) != nil { // all gates have judged it
 		return next.ServeHTTP(w, r)
 	}
-	if c.BypassState() == app.BypassOn {
+	if c.Bypass().State() == app.BypassOn {
 		return c.ServeBypassed(w, r, next)
 	}
 	p := &judge.Case{Visit: c.Visit(w, r)}

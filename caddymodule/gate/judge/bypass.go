@@ -8,22 +8,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/guard"
-	"github.com/stockgate/stockgate/caddymodule/internal/meter"
-	"github.com/stockgate/stockgate/caddymodule/internal/reply"
-	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/attempt"
-	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/filters/scope"
 )
 
-// openBypass finds the bypass of the judge's name. The shop gets as many orders at a time as usual.
-func (j *Judge) openBypass(orders *Orders) {
+// openBypass finds the bypass of the judge's name.
+func (j *Judge) openBypass() {
 	j.bypass = j.app.Bypass(j.Name)
 	j.guarded.Bypassed = func() bool {
 		if j.bypass.State() != app.BypassOn {
@@ -32,13 +26,10 @@ func (j *Judge) openBypass(orders *Orders) {
 		j.bypass.Passes()
 		return true
 	}
-	if orders != nil {
-		j.bypassing = filters.NewSlots(orders.AtOnce)
-	}
 }
 
-// BypassState returns the state of the bypass with the judge's name.
-func (j *Judge) BypassState() app.BypassState { return j.bypass.State() }
+// Bypass is the bypass with the judge's name.
+func (j *Judge) Bypass() *app.BypassSwitch { return j.bypass }
 
 // IsBypassed reports whether the judge decides nothing now, for a fast path.
 func (j *Judge) IsBypassed() bool { return j.bypass.State() != app.BypassOff }
@@ -49,37 +40,15 @@ func (j *Judge) ServeBypassed(w http.ResponseWriter, r *http.Request, next caddy
 	guard.StripReserved(r)
 	attempt.StripH2C(r.Header)
 	takeBack := guard.Decide(r)
-	err := j.passBy(w, r, next)
+	err := next.ServeHTTP(w, r)
 	if err != nil {
 		takeBack()
 	}
 	return err
 }
 
-func (j *Judge) passBy(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if j.bypassing == nil || r.Method == http.MethodOptions || !j.mayBeOrder(r) {
-		return next.ServeHTTP(w, r)
-	}
-	if !j.bypassing.Take() {
-		meter.CountAttempt("", "refused", refuse.Busy.Reason)
-		return reply.Refuse(j.refuser, w, r, refuse.Busy)
-	}
-	defer j.bypassing.Give()
-	repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
-	reply.Publish(r, repl, reply.Placeholders{Verdict: "bypassed"})
-	forward.Forget(repl)
-	taken := j.bypass.Passes()
-	err := next.ServeHTTP(w, r)
-	status, _ := forward.ProxyStatus(repl)
-	if status/100 == 2 {
-		taken()
-	}
-	meter.CountBypassed(j.Name, status)
-	return err
-}
-
-// mayBeOrder reports whether a request is an attempt, or may be one. It leaves the body whole.
-func (j *Judge) mayBeOrder(r *http.Request) bool {
+// MayBeOrder reports whether a request is an attempt, or may be one. It leaves the body whole.
+func (j *Judge) MayBeOrder(r *http.Request) bool {
 	if j.scope == nil {
 		return true
 	}

@@ -24,7 +24,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
-	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/filters/scope"
@@ -60,10 +59,8 @@ type Judge struct {
 	around  around
 	routes  guard.Routes
 	guarded guard.Gate
-	hosts   []string // of the routes around the handler
-	// bypass is on while orders pass without a reservation. bypassing bounds the orders that are at the shop then.
-	bypass    *app.BypassSwitch
-	bypassing *filters.Slots
+	hosts   []string          // of the routes around the handler
+	bypass  *app.BypassSwitch // on while orders pass without a reservation
 	// fastCounters has, for each reason, the counter of the sale that was first refused
 	// fast.
 	fastCounters []atomic.Pointer[refusals]

@@ -2,8 +2,6 @@ package judge
 
 import (
 	"cmp"
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -15,7 +13,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/attempt"
-	"github.com/stockgate/stockgate/filters/outcome"
 	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/filters/scope"
 	"github.com/stockgate/stockgate/internal/edge"
@@ -120,7 +117,10 @@ func (j *Judge) lookUpCart(r *http.Request, p *Case) (took time.Duration, no *sa
 	}
 	values := p.Told(j.lookup, ref)
 	answer, err := p.asks(j.lookup).Ask(r.Context(), inquiry.BuyerOf(r), func(name string) string { return values[name] })
-	no = j.readLookup(r.Context(), answer, err)
+	no, why := inquiry.Refusal(r.Context(), answer, err, j.scope != nil && j.scope.ReadsGraphQL())
+	if why != "" {
+		no = j.unanswered(why)
+	}
 	if errors.Is(err, inquiry.ErrNoValue) && j.lookup.ByRef() && !slices.ContainsFunc(j.lookup.Names(), func(name string) bool { return name != "ref" && values[name] == "" }) {
 		no = sale.Refuse(sale.NoCart) // there is no cart of this name
 	}
@@ -180,33 +180,6 @@ func notBegun(catalogue *edge.Catalogue) bool {
 	return true
 }
 
-// readLookup decides whether an answer says what an attempt is about.
-func (j *Judge) readLookup(ctx context.Context, a *outcome.ShopAnswer, err error) *sale.Refusal {
-	switch {
-	case errors.Is(err, inquiry.ErrBusy):
-		return refuse.Busy
-	case errors.Is(err, inquiry.ErrNoValue):
-		return sale.Refuse(sale.NoBuyer) // its token lacks a claim, or has one that no URL can have
-	case err != nil && ctx.Err() != nil: // the client has left
-		return refuse.Unavailable
-	case err != nil:
-		return j.unanswered(err.Error())
-	case a.Status == http.StatusUnauthorized || a.Status == http.StatusForbidden:
-		return sale.Refuse(sale.NoBuyer)
-	case a.Status == http.StatusNotFound:
-		return sale.Refuse(sale.NoCart)
-	case a.Status/100 != 2:
-		return j.unanswered(fmt.Sprintf("status %d", a.Status))
-	case !a.Whole:
-		return j.unanswered("the answer is longer than 64 KiB")
-	case a.Header.Get("Content-Encoding") != "": // it is gone where it could be undone
-		return j.unanswered("the answer has an encoding that was not asked for")
-	case j.failed(a.Body):
-		return j.unanswered("the answer has errors")
-	}
-	return nil
-}
-
 // readLines counts a lookup that the shop has answered, and says in the log where the answer is no cart.
 // no is the refusal of the attempt that was read from it, unread the fault in it, and took how long the
 // lookup took; 0: it is remembered. An operator who tries a request is told the fault.
@@ -228,17 +201,6 @@ func (j *Judge) readLines(p *Case, no *sale.Refusal, unread string, took time.Du
 		j.heard.Heard(j.log, j.lookup.Host(), unread)
 	}
 	return no
-}
-
-// failed reports whether a server of GraphQL has answered with errors, which have the status 200.
-func (j *Judge) failed(body []byte) bool {
-	if j.scope == nil || !j.scope.ReadsGraphQL() {
-		return false
-	}
-	var answer struct {
-		Errors []json.RawMessage `json:"errors"`
-	}
-	return json.Unmarshal(body, &answer) == nil && len(answer.Errors) > 0
 }
 
 // unanswered refuses an attempt because the shop did not say what it is about.

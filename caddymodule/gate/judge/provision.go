@@ -37,18 +37,10 @@ func (j *Judge) Open(ctx caddy.Context) error {
 	return errors.Join(j.rates.Open(j.Name, j.Rates, keys), j.challenge.Open(j.Challenge, j.Name, j.OnlyChecks()))
 }
 
-// Orders is how a handler sends orders to the shop.
-type Orders struct {
-	// ExitsAs are the paths under which they leave; nil: the paths of the handler's matcher.
-	ExitsAs *caddyhttp.MatchPath
-	// AtOnce is how many are at the shop at a time.
-	AtOnce int
-}
-
-// Serve tells the server and its guards about the judge, which then judges. orders is how its handler sends orders;
-// nil: it sends none.
-func (j *Judge) Serve(ctx caddy.Context, orders *Orders) error {
-	if err := j.openServer(ctx, orders); err != nil {
+// Serve tells the server and its guards about the judge, which then judges. exitsAs are the paths under which its handler's
+// orders leave; nil: the paths of the handler's matcher.
+func (j *Judge) Serve(ctx caddy.Context, exitsAs *caddyhttp.MatchPath) error {
+	if err := j.openServer(ctx, exitsAs); err != nil {
 		return err
 	}
 	if !j.InShadow {
@@ -162,7 +154,7 @@ func (j *Judge) newRefuser() (*refuse.Refuser, error) {
 }
 
 // openServer tells the server about the judge. A judge in shadow refuses nothing there.
-func (j *Judge) openServer(ctx caddy.Context, orders *Orders) error {
+func (j *Judge) openServer(ctx caddy.Context, exitsAs *caddyhttp.MatchPath) error {
 	j.app.UsesAddress(ctx, j.log, j.Title(), j.addressUses()...)
 	j.routes.Of(j.server)
 	order, err := guard.CheckOrder(ctx, j.server, j.Title())
@@ -174,14 +166,11 @@ func (j *Judge) openServer(ctx caddy.Context, orders *Orders) error {
 		return err
 	}
 	j.guarded = guard.Gate{
-		Name: j.Name, Check: j.OnlyChecks(), Shadow: j.InShadow, AlsoQuery: queries, Refuser: j.refuser,
+		Name: j.Name, Check: j.OnlyChecks(), Shadow: j.InShadow, ExitsAs: exitsAs, AlsoQuery: queries, Refuser: j.refuser,
 		ReadsQuery: j.scope != nil || j.reader.FindsItemInQuery(), NeedsPayload: !j.buysBare(),
 		Warnings: append(order, guard.AvoidableOn(ctx, j.server)...),
 	}
-	if orders != nil {
-		j.guarded.ExitsAs = orders.ExitsAs
-	}
-	j.openBypass(orders)
+	j.openBypass()
 	if prefixes, asks := j.prefixes(); asks {
 		j.guarded.Warnings = append(j.guarded.Warnings, prefixes.Around(ctx, j.server)...)
 	}

@@ -121,7 +121,7 @@ func (l *WaitlistHandler) ServeHTTP(w http.ResponseWriter, r *http.Request, next
 // enter puts the person of an attempt on the list.
 func (l *WaitlistHandler) enter(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	p := &judge.Case{Visit: l.Visit(w, r)}
-	if l.BypassState() != app.BypassOff {
+	if l.Bypass().State() != app.BypassOff {
 		return l.Refuse(w, r, "", p.Began, refuse.Unavailable)
 	}
 	if over, err := l.Meet(w, r, next, p); over {
