@@ -4,6 +4,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/pem"
 	"math/big"
 	"slices"
@@ -241,13 +242,12 @@ func (f *forge) otherForm() string {
 
 // sized is a good token of that many bytes.
 func (f *forge) sized(size int) string {
+	encoded := base64.RawURLEncoding.EncodedLen
 	for spaces := range size {
-		signed := len(goodHeader) + len(f.body) + spaces
 		for header := range 3 { // base64 has no length for every one of bytes
-			if signed > size/2 {
-				if s := rawEd25519(f.t, goodHeader+strings.Repeat(" ", header), f.body+strings.Repeat(" ", spaces)); len(s) == size {
-					return s
-				}
+			h, body := goodHeader+strings.Repeat(" ", header), f.body+strings.Repeat(" ", spaces)
+			if encoded(len(h))+1+encoded(len(body))+1+encoded(ed25519.SignatureSize) == size {
+				return rawEd25519(f.t, h, body)
 			}
 		}
 	}

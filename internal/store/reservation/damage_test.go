@@ -24,12 +24,23 @@ type damage struct {
 
 // otherTypes replace a key by one of each type.
 var otherTypes = []damage{
-	{"string", func(ctx context.Context, c *redis.Client, key string) error { return c.Set(ctx, key, "x", 0).Err() }},
-	{"list", func(ctx context.Context, c *redis.Client, key string) error { return c.RPush(ctx, key, "x").Err() }},
-	{"hash", func(ctx context.Context, c *redis.Client, key string) error { return c.HSet(ctx, key, "x", "y").Err() }},
-	{"zset", func(ctx context.Context, c *redis.Client, key string) error {
-		return c.ZAdd(ctx, key, redis.Z{Score: 1, Member: "x"}).Err()
-	}},
+	typed("string", func(ctx context.Context, c redis.Pipeliner, key string) { c.Set(ctx, key, "x", 0) }),
+	typed("list", func(ctx context.Context, c redis.Pipeliner, key string) { c.RPush(ctx, key, "x") }),
+	typed("hash", func(ctx context.Context, c redis.Pipeliner, key string) { c.HSet(ctx, key, "x", "y") }),
+	typed("zset", func(ctx context.Context, c redis.Pipeliner, key string) {
+		c.ZAdd(ctx, key, redis.Z{Score: 1, Member: "x"})
+	}),
+}
+
+func typed(name string, write func(ctx context.Context, c redis.Pipeliner, key string)) damage {
+	return damage{name, func(ctx context.Context, c *redis.Client, key string) error {
+		_, err := c.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+			pipe.Del(ctx, key)
+			write(ctx, pipe, key)
+			return nil
+		})
+		return err
+	}}
 }
 
 var digits = regexp.MustCompile(`[0-9]+`)
@@ -45,49 +56,49 @@ var otherValues = []damage{
 func values(name string, other func(old string) string) damage {
 	return damage{name, func(ctx context.Context, c *redis.Client, key string) error {
 		all, err := c.HGetAll(ctx, key).Result()
-		for field, value := range all {
-			if err == nil {
-				err = c.HSet(ctx, key, field, other(value)).Err()
-			}
+		if err != nil || len(all) == 0 {
+			return err
 		}
-		return err
+		for field, value := range all {
+			all[field] = other(value)
+		}
+		return c.HSet(ctx, key, all).Err()
 	}}
 }
 
-// contents is what keys hold, each as a text that begins with its type.
-func contents(t *testing.T, c *redis.Client, keys []string) map[string]string {
+// contents is what keys hold, each as a text that begins with its type. was is what they held before: with it, those that have the same
+// type are read without asking for it, and those that are still none by one count.
+func contents(t *testing.T, c *redis.Client, keys []string, was map[string]string) map[string]string {
 	t.Helper()
 	ctx, pipe := stocktest.Soon(t), c.Pipeline()
-	var kinds []*redis.StatusCmd
+	out, held := map[string]string{}, map[string]redis.Cmder{}
+	var none []string
 	for _, key := range keys {
-		kinds = append(kinds, pipe.Type(ctx, key))
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		t.Fatal(err)
-	}
-	held := map[string]redis.Cmder{}
-	for i, key := range keys {
-		switch kinds[i].Val() {
-		case "string":
-			held[key] = pipe.Get(ctx, key)
-		case "list":
-			held[key] = pipe.LRange(ctx, key, 0, -1)
-		case "set":
-			held[key] = pipe.SMembers(ctx, key)
-		case "hash":
-			held[key] = pipe.HGetAll(ctx, key)
-		case "zset":
-			held[key] = pipe.ZRangeWithScores(ctx, key, 0, -1)
-		case "stream":
-			held[key] = pipe.XRange(ctx, key, "-", "+")
+		out[key], _, _ = strings.Cut(was[key], " ")
+		if held[key] = read(ctx, pipe, out[key], key); held[key] == nil {
+			none = append(none, key)
 		}
 	}
-	if _, err := pipe.Exec(ctx); err != nil && len(held) > 0 {
-		t.Fatal(err)
+	there := pipe.Exists(ctx, none...)
+	_, _ = pipe.Exec(ctx) // fails where a key has another type than before
+	kinds := map[string]*redis.StatusCmd{}
+	for _, key := range keys {
+		if cmd := held[key]; cmd == nil && (out[key] == "" || there.Err() != nil || there.Val() > 0) || cmd != nil && (cmd.Err() != nil || isEmpty(cmd)) {
+			kinds[key] = pipe.Type(ctx, key)
+		}
 	}
-	out := map[string]string{}
-	for i, key := range keys {
-		out[key] = kinds[i].Val()
+	if len(kinds) > 0 {
+		if _, err := pipe.Exec(ctx); err != nil {
+			t.Fatal(err)
+		}
+		for key, kind := range kinds {
+			out[key], held[key] = kind.Val(), read(ctx, pipe, kind.Val(), key)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, key := range keys {
 		switch cmd := held[key].(type) {
 		case *redis.StringCmd:
 			out[key] += fmt.Sprintf(" %q", cmd.Val())
@@ -103,6 +114,42 @@ func contents(t *testing.T, c *redis.Client, keys []string) map[string]string {
 		}
 	}
 	return out
+}
+
+// isEmpty reports whether a command has read nothing: the key may be gone.
+func isEmpty(cmd redis.Cmder) bool {
+	switch cmd := cmd.(type) {
+	case *redis.StringCmd:
+		return cmd.Val() == ""
+	case *redis.StringSliceCmd:
+		return len(cmd.Val()) == 0
+	case *redis.MapStringStringCmd:
+		return len(cmd.Val()) == 0
+	case *redis.ZSliceCmd:
+		return len(cmd.Val()) == 0
+	case *redis.XMessageSliceCmd:
+		return len(cmd.Val()) == 0
+	}
+	return true
+}
+
+// read reads all of a key of a type; nil: there is nothing to read.
+func read(ctx context.Context, c redis.Pipeliner, kind, key string) redis.Cmder {
+	switch kind {
+	case "string":
+		return c.Get(ctx, key)
+	case "list":
+		return c.LRange(ctx, key, 0, -1)
+	case "set":
+		return c.SMembers(ctx, key)
+	case "hash":
+		return c.HGetAll(ctx, key)
+	case "zset":
+		return c.ZRangeWithScores(ctx, key, 0, -1)
+	case "stream":
+		return c.XRange(ctx, key, "-", "+")
+	}
+	return nil
 }
 
 // restore puts keys back as they were set aside under another name: those that differ from before, and the i-th, which may be of
@@ -151,11 +198,11 @@ func allOrNothing(t *testing.T, c *redis.Client, keys []string, call func() erro
 		aside[i] = key + ":before"
 	}
 	copyKeys(t, c, aside, keys)
-	before := contents(t, c, keys)
+	before := contents(t, c, keys, nil)
 	if err := call(); err != nil {
 		t.Fatalf("without damage: %v", err)
 	}
-	after := contents(t, c, keys)
+	after := contents(t, c, keys, before)
 	written := differing(before, after)
 	if len(written) == 0 {
 		t.Fatal("without damage it writes nothing")
@@ -170,9 +217,9 @@ func allOrNothing(t *testing.T, c *redis.Client, keys []string, call func() erro
 				t.Fatalf("%s: %v", what, err)
 			}
 			damaged := maps.Clone(before) // the other keys are as they were
-			damaged[key] = contents(t, c, keys[i:i+1])[key]
+			damaged[key] = contents(t, c, keys[i:i+1], nil)[key]
 			err := call()
-			now := contents(t, c, keys)
+			now := contents(t, c, keys, damaged)
 			changed := differing(damaged, now)
 			switch {
 			case err == nil && isType && slices.Contains(written, key):
@@ -192,7 +239,7 @@ func allOrNothing(t *testing.T, c *redis.Client, keys []string, call func() erro
 			if err := call(); err != nil {
 				t.Fatalf("%s, and then as it was: %v", what, err)
 			}
-			now = contents(t, c, keys)
+			now = contents(t, c, keys, after)
 			if wrong := differing(after, now); len(wrong) > 0 {
 				t.Errorf("%s, and then as it was: %s are not what they would be without", what, wrong)
 			}
@@ -203,9 +250,6 @@ func allOrNothing(t *testing.T, c *redis.Client, keys []string, call func() erro
 		for _, d := range otherTypes {
 			if d.name == kind || !needed {
 				continue
-			}
-			if err := c.Del(stocktest.Soon(t), key).Err(); err != nil {
-				t.Fatal(err)
 			}
 			needed = try(d, true)
 		}

@@ -3,8 +3,10 @@ package reservation
 import (
 	"context"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/combine"
 	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/lua"
@@ -58,6 +60,42 @@ func (c *ReserveRequest) Profile(told, waits bool) string {
 
 // Waiting is how many wait for Redis on this store.
 func (s *Store) Waiting() int { return s.Calls.Waiting() }
+
+// InOneCall runs functions, each of which asks once for stock of a sale, and sends what they ask in one call, in their order. They queue
+// behind a request whose turn does not end before.
+func (s *Store) InOneCall(of string, asks ...func(context.Context)) {
+	taken, send := make(chan struct{}), make(chan struct{})
+	first := (&ReserveRequest{Recall: func() *sale.Refusal {
+		close(taken)
+		<-send
+		return sale.Refuse(sale.SoldOut)
+	}}).encode()
+	s.Calls.Ask(context.Background(), of, &Call{Request: request{claim: first}})
+	<-taken
+	var all sync.WaitGroup
+	for _, ask := range asks {
+		next := make(chan struct{})
+		queued := sync.OnceFunc(func() { close(next) })
+		all.Go(func() {
+			defer queued() // or answered without Redis
+			ask(&awaited{context.Background(), queued})
+		})
+		<-next
+	}
+	close(send)
+	all.Wait()
+}
+
+// awaited is a context that tells when a caller waits for its end: what the caller asks for is in the queue then.
+type awaited struct {
+	context.Context
+	tell func()
+}
+
+func (a *awaited) Done() <-chan struct{} {
+	a.tell()
+	return a.Context.Done()
+}
 
 // Together sends a reserve request and another operation in one batch, and returns how to wait for
 // the answer to each.

@@ -1,6 +1,7 @@
 package reservation_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -84,21 +85,40 @@ func newHoard(t *testing.T, s *server, a attack) *hoard {
 	return h
 }
 
+// request is one attempt of a buyer to get a unit.
+type request struct {
+	id, buyer, address string
+	no                 *sale.Refusal
+	err                error
+}
+
 // try asks for a unit.
 func (h *hoard) try(buyer, address string) (id string, no *sale.Refusal) {
 	h.t.Helper()
-	if h.work != nil && !h.work.passes(h.now, address) {
-		return "", &sale.Refusal{Reason: sale.Challenge}
+	r := h.request(buyer, address)
+	if r.no == nil {
+		h.hold(stocktest.Soon(h.t), r)
 	}
+	if r.err != nil {
+		h.t.Fatal(r.err)
+	}
+	return r.id, r.no
+}
+
+// request is refused where the machine cannot do the work for it.
+func (h *hoard) request(buyer, address string) *request {
 	h.made++
-	id = fmt.Sprint("r", h.made)
-	l, _ := h.edge.Catalogue().Sale("s")
-	a := &sale.Attempt{Buyer: buyer, Identities: map[string]string{"ip": address}, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: id, Print: "print"}
-	_, no, err := h.edge.Hold(stocktest.Soon(h.t), id, l, a, a.Lines, edge.HoldOptions{HoldFor: h.holdFor, Margin: time.Second, Mode: record.ModeBackend})
-	if err != nil {
-		h.t.Fatal(err)
+	r := &request{id: fmt.Sprint("r", h.made), buyer: buyer, address: address}
+	if h.work != nil && !h.work.passes(h.now, address) {
+		r.no = &sale.Refusal{Reason: sale.Challenge}
 	}
-	return id, no
+	return r
+}
+
+func (h *hoard) hold(ctx context.Context, r *request) {
+	l, _ := h.edge.Catalogue().Sale("s")
+	a := &sale.Attempt{Buyer: r.buyer, Identities: map[string]string{"ip": r.address}, Lines: []sale.Line{{SKU: "a", Quantity: 1}}, Key: r.id, Print: "print"}
+	_, r.no, r.err = h.edge.Hold(ctx, r.id, l, a, a.Lines, edge.HoldOptions{HoldFor: h.holdFor, Margin: time.Second, Mode: record.ModeBackend})
 }
 
 // moment is one moment of the attack.
@@ -123,27 +143,62 @@ func (h *hoard) moment() {
 // take lets the fake buyers take turns until nothing is free or none of them may.
 func (h *hoard) take() {
 	h.t.Helper()
+	n := 1 // a refusal may be the first answer
 	for more := true; more; {
-		more = false
+		var those []*fake
 		for i := range h.fakes {
-			f := &h.fakes[i]
-			if f.again.After(h.now) {
-				continue
-			}
-			switch _, no := h.try(f.name, f.address); {
-			case no == nil:
-				more = true
-			case no.Reason == sale.AllHeld || no.Reason == sale.SoldOut || no.Reason == sale.Challenge:
-				return
-			case no.Reason != sale.TooManyUnpaid:
-				h.t.Fatalf("refused %+v", no)
-			case no.RetryAfter > 0:
-				f.again = h.now.Add(time.Duration(no.RetryAfter) * time.Second)
-			default: // a hold of its own, or of its address, must end first
-				f.again = h.now.Add(time.Second)
+			if f := &h.fakes[i]; !f.again.After(h.now) {
+				those = append(those, f)
 			}
 		}
+		more = false
+		for ; len(those) > 0; n = min(2*n, 64) {
+			now := those[:min(n, len(those))]
+			got, over := h.together(now)
+			if over {
+				return
+			}
+			more, those = more || got, those[len(now):]
+		}
 	}
+}
+
+// together lets fake buyers ask in one call, one after the other. It reports whether any got a unit, and whether nothing is free or
+// the machine has done all the work that it can: those that asked after that need not have asked.
+func (h *hoard) together(those []*fake) (got, over bool) {
+	h.t.Helper()
+	var requests []*request
+	var asks []func(context.Context)
+	for _, f := range those {
+		r := h.request(f.name, f.address)
+		requests = append(requests, r)
+		if r.no != nil {
+			break
+		}
+		asks = append(asks, func(ctx context.Context) { h.hold(ctx, r) })
+	}
+	h.edge.Store.InOneCall("s", asks...)
+	for i, r := range requests {
+		f := those[i]
+		switch {
+		case r.err != nil:
+			h.t.Fatal(r.err)
+		case r.no == nil && over:
+			h.t.Fatalf("%s got a unit when none was free", f.name)
+		case r.no == nil:
+			got = true
+		case over:
+		case r.no.Reason == sale.AllHeld || r.no.Reason == sale.SoldOut || r.no.Reason == sale.Challenge:
+			over = true
+		case r.no.Reason != sale.TooManyUnpaid:
+			h.t.Fatalf("refused %+v", r.no)
+		case r.no.RetryAfter > 0:
+			f.again = h.now.Add(time.Duration(r.no.RetryAfter) * time.Second)
+		default: // a hold of its own, or of its address, must end first
+			f.again = h.now.Add(time.Second)
+		}
+	}
+	return got, over
 }
 
 // ask lets each honest buyer who has nothing yet ask.
