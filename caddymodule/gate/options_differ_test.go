@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
-	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
 
 // differing is an option that two edges of one sale have with different values.
@@ -135,59 +134,32 @@ func TestOptionsThatDiffer(t *testing.T) {
 	}
 }
 
-// A reload changes such an option while an order waits: the order is sent once, with what was
-// reserved for it, or it is skipped and that is said, or released.
-func TestQueueReloadOfOptionsThatDiffer(t *testing.T) {
-	for name, c := range differences {
+// Two gates that differ have one line of orders: the log and the doctor say so, and what to do.
+func TestGatesThatShareALine(t *testing.T) {
+	const gate = "@NAME {\nmethod POST\npath /NAME\nMORE\n}\nstockgate @NAME CALLED {\nbuyer {http.vars.user}\nline {json.sku}\nOPTIONS\n}\n"
+	make := func(name, called, options, more string) string {
+		return strings.NewReplacer("NAME", name, "CALLED", called, "OPTIONS", options, "MORE", more).Replace(gate)
+	}
+	const queue, other = "queue {\nat_once 1\n}", "queue {\nat_once 2\n}"
+	const shares = "has a queue, and another gate with a queue that differs has the same name, hosts and sale"
+	p := sitetest.Admit(t, sitetest.WellRedis, "", "", sitetest.GuardedGate)
+	for name, c := range map[string]struct{ gates, want string }{
+		"without names": {make("a", "", queue, "") + make("b", "", other, ""), "the gate without a name " + shares},
+		"one name":      {make("a", "main", queue, "") + make("b", "main", other, ""), "the gate main " + shares},
+		"names":         {make("a", "", queue, "") + make("b", "second", other, ""), ""},
+		"no difference": {make("a", "", queue, "") + make("b", "", queue, ""), ""},
+		"one queue":     {make("a", "", queue, "") + make("b", "", "rate {json.sku} 3 1s", ""), ""},
+		"sales":         {make("a", "", queue+"\nsale one", "") + make("b", "", other+"\nsale two", ""), ""},
+		"hosts":         {make("a", "", queue, "host a.example") + make("b", "", other, "host b.example"), ""},
+		"one host":      {make("a", "", queue, "host a.example") + make("b", "", other, "host a.example"), "the gate without a name " + shares},
+	} {
 		t.Run(name, func(t *testing.T) {
-			shop := newSlowShop(t)
-			const queue = "queue {\nat_once 1\nwait 5m\n}"
-			base, other := c.site(shop.Addr(), false, queue), c.site(shop.Addr(), true, queue)
-			s := sitetest.OpenCaddyfile(t, base)
-			first := s.BeginOrder(c.order("u0", false), shop.working)
-			r := c.order("u1", false)
-			r.Header.Set("Prefer", "respond-async")
-			a := s.Send(r)
-			a.Is(t, 202, "")
-			at := a.Header.Get("Location")
-			reload(s, other)
-			shop.done <- struct{}{}
-			(<-first).Is(t, 201, "")
-			sold, plain := 2, 0
-			switch c.becomes {
-			case "skipped":
-				s.Eventually("an order that is skipped", func() (string, bool) {
-					q := queueShown(s)
-					return fmt.Sprintf("%+v", q), q.Skipped == 1
-				})
-				reload(s, base)
-			case "released":
-				sold = 1
-				s.Eventually("its release", func() (string, bool) { got := getAt(s, at).Body; return got, strings.Contains(got, `"released"`) })
-				if len(s.Logged("an order that waited does not reach its gate any more, because another handler answers it or breaks it off: its stock is released")) == 0 {
-					t.Error("the log does not say it")
+			before := len(p.Read("log"))
+			p.Change("", "", "stockgate_guard\nstockgate_status\n"+c.gates+"respond 201\n")
+			for place, text := range map[string]string{"the log": p.Read("log")[before:], "the doctor": p.Doctor().Out} {
+				if c.want == "" && strings.Contains(text, shares) || !strings.Contains(text, c.want) || c.want != "" && !strings.Contains(text, "give each a name of its own") {
+					t.Errorf("%s, want %q:\n%s", place, c.want, text)
 				}
-			}
-			if c.becomes != "released" {
-				select {
-				case got := <-shop.working:
-					if got != "u1" {
-						t.Fatalf("the shop works on the order of %s", got)
-					}
-				case <-stocktest.Soon(t).Done():
-					t.Fatalf("the order waits on: %+v", queueShown(s))
-				}
-				shop.done <- struct{}{}
-				s.Eventually("the answer", func() (string, bool) { a := getAt(s, at); return a.Body, a.Status == 201 })
-			}
-			if c.few == 0 {
-				plain = sold
-			}
-			for sku, want := range map[string]string{"few": fmt.Sprintf("3 %d 0 0 %d", 3-sold*c.few, sold*c.few), "plain": fmt.Sprintf("100 %d 0 0 %d", 100-plain, plain)} {
-				s.Eventually(sku, func() (string, bool) { got := s.StockOf(sku); return got, got == want })
-			}
-			if ids, bare := reservations(t, shop.Take()); len(ids) != sold || bare > 0 || sold == 2 && ids[0] == ids[1] {
-				t.Errorf("the shop got the reservations %v, and %d requests without a token", ids, bare)
 			}
 		})
 	}

@@ -226,34 +226,3 @@ func TestQueueOfAnotherSite(t *testing.T) {
 	shop.done <- struct{}{}
 	s.Eventually("the answer", func() (string, bool) { a := getAt(s, place); return a.Body, a.Status == 201 })
 }
-
-// Two gates that differ have one line of orders: the log and the doctor say so, and what to do.
-func TestGatesThatShareALine(t *testing.T) {
-	const gate = "@NAME {\nmethod POST\npath /NAME\nMORE\n}\nstockgate @NAME CALLED {\nbuyer {http.vars.user}\nline {json.sku}\nOPTIONS\n}\n"
-	make := func(name, called, options, more string) string {
-		return strings.NewReplacer("NAME", name, "CALLED", called, "OPTIONS", options, "MORE", more).Replace(gate)
-	}
-	const queue, other = "queue {\nat_once 1\n}", "queue {\nat_once 2\n}"
-	const shares = "has a queue, and another gate with a queue that differs has the same name, hosts and sale"
-	p := sitetest.Admit(t, sitetest.WellRedis, "", "", sitetest.GuardedGate)
-	for name, c := range map[string]struct{ gates, want string }{
-		"without names": {make("a", "", queue, "") + make("b", "", other, ""), "the gate without a name " + shares},
-		"one name":      {make("a", "main", queue, "") + make("b", "main", other, ""), "the gate main " + shares},
-		"names":         {make("a", "", queue, "") + make("b", "second", other, ""), ""},
-		"no difference": {make("a", "", queue, "") + make("b", "", queue, ""), ""},
-		"one queue":     {make("a", "", queue, "") + make("b", "", "rate {json.sku} 3 1s", ""), ""},
-		"sales":         {make("a", "", queue+"\nsale one", "") + make("b", "", other+"\nsale two", ""), ""},
-		"hosts":         {make("a", "", queue, "host a.example") + make("b", "", other, "host b.example"), ""},
-		"one host":      {make("a", "", queue, "host a.example") + make("b", "", other, "host a.example"), "the gate without a name " + shares},
-	} {
-		t.Run(name, func(t *testing.T) {
-			before := len(p.Read("log"))
-			p.Change("", "", "stockgate_guard\nstockgate_status\n"+c.gates+"respond 201\n")
-			for place, text := range map[string]string{"the log": p.Read("log")[before:], "the doctor": p.Doctor().Out} {
-				if c.want == "" && strings.Contains(text, shares) || !strings.Contains(text, c.want) || c.want != "" && !strings.Contains(text, "give each a name of its own") {
-					t.Errorf("%s, want %q:\n%s", place, c.want, text)
-				}
-			}
-		})
-	}
-}
