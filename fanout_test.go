@@ -23,7 +23,7 @@ var wide = map[string]int{
 	"caddymodule/app":              18,
 	"caddymodule/gate":             26,
 	"caddymodule/gate/judge":       26,
-	"caddymodule/operate/operator": 18,
+	"caddymodule/operate/operator": 17,
 }
 
 // compositionRoots put the others together.

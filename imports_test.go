@@ -311,11 +311,24 @@ var arrows = map[string][]string{
 		"internal/edge/fence", "internal/edge/risk", "internal/ledger", "internal/ledger/recovery", "internal/sale", "internal/store/journal",
 		"internal/store/queue", "internal/store/reservation", "internal/store/shard",
 	},
-	"caddymodule/operate/operator": {
-		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/gate/judge", "caddymodule/gate/option/accesslist", "caddymodule/gate/try",
-		"caddymodule/internal/request", "caddymodule/operate/adminapi", "caddymodule/operate/doctor", "caddymodule/shopapi", "internal/edge",
-		"internal/ledger", "internal/ledger/recovery", "internal/sale", "internal/store/journal", "internal/store/queue", "internal/store/record",
+	"caddymodule/operate/operator/serve": {
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/request", "caddymodule/operate/adminapi", "internal/edge", "internal/ledger",
 		"internal/store/reservation", "internal/store/shard",
+	},
+	"caddymodule/operate/operator/gates": {
+		"caddymodule/gate/judge", "caddymodule/gate/try", "caddymodule/internal/request", "caddymodule/operate/adminapi",
+		"caddymodule/operate/operator/serve",
+	},
+	"caddymodule/operate/operator/journals": {
+		"caddymodule/app", "caddymodule/gate/judge", "caddymodule/internal/request", "caddymodule/operate/adminapi",
+		"caddymodule/operate/operator/serve", "internal/ledger", "internal/ledger/recovery", "internal/sale", "internal/store/journal",
+		"internal/store/reservation", "internal/store/shard",
+	},
+	"caddymodule/operate/operator": {
+		"caddymodule/edgeruntime", "caddymodule/gate/judge", "caddymodule/gate/option/accesslist", "caddymodule/internal/request",
+		"caddymodule/operate/adminapi", "caddymodule/operate/doctor", "caddymodule/operate/operator/gates", "caddymodule/operate/operator/journals",
+		"caddymodule/operate/operator/serve", "caddymodule/shopapi", "internal/edge", "internal/ledger", "internal/sale", "internal/store/queue",
+		"internal/store/record", "internal/store/reservation", "internal/store/shard",
 	},
 	"caddymodule/operate/report": {"internal/ledger", "internal/store/journal", "internal/store/record"},
 	"caddymodule/operate/dashboard": {

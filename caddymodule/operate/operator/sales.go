@@ -15,6 +15,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/operate/doctor"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/sale"
@@ -25,17 +26,17 @@ import (
 // ledgerAsked bounds how long the apply of a new sale waits for the ledger.
 const ledgerAsked = 5 * time.Second
 
-func (o *operator) listSales(r *http.Request) (any, error) {
+func listSales(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	ids, err := o.runtime.Store.Journal().Sales(o.ctx)
+	ids, err := o.Runtime.Store.Journal().Sales(o.Ctx)
 	if err != nil {
 		return nil, err
 	}
 	list := adminapi.SaleList{Sales: make([]adminapi.SaleSummary, 0, len(ids))}
 	for _, id := range ids {
-		b, err := o.runtime.Store.SaleStock(o.ctx, id)
+		b, err := o.Runtime.Store.SaleStock(o.Ctx, id)
 		if errors.Is(err, shard.ErrNoSale) {
 			list.Sales = append(list.Sales, adminapi.SaleSummary{ID: id, Status: edge.StatusLost})
 			continue
@@ -47,7 +48,7 @@ func (o *operator) listSales(r *http.Request) (any, error) {
 	return list, nil
 }
 
-func (o *operator) showSale(r *http.Request) (any, error) {
+func showSale(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -55,52 +56,52 @@ func (o *operator) showSale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	stock, err := o.runtime.Store.SaleStock(o.ctx, id)
+	stock, err := o.Runtime.Store.SaleStock(o.Ctx, id)
 	if err != nil {
-		return nil, o.noSale(id, err)
+		return nil, o.NoSale(id, err)
 	}
-	shadow, err := o.runtime.Store.ShadowCells(o.ctx, id, stock.Items)
+	shadow, err := o.Runtime.Store.ShadowCells(o.Ctx, id, stock.Items)
 	if err != nil {
 		return nil, err
 	}
-	state := o.runtime.AtRisk(id)
+	state := o.Runtime.AtRisk(id)
 	shown := adminapi.SaleShown{SaleStock: *stock, UnitsAtRisk: state.Units, AtRiskMs: state.Age.Milliseconds(), Shadow: shadow}
-	for _, p := range o.app.Bypassed() {
+	for _, p := range o.App.Bypassed() {
 		if len(p.Sales) == 0 || slices.Contains(p.Sales, id) {
 			shown.Bypasses = append(shown.Bypasses, p.Sentence())
 		}
 	}
 	if stock.MovedIn != nil {
-		current, err := o.runtime.Store.Load(o.ctx, id)
+		current, err := o.Runtime.Store.Load(o.Ctx, id)
 		if err != nil {
-			return nil, o.noSale(id, err)
+			return nil, o.NoSale(id, err)
 		}
 		shown.MovedIn = &adminapi.SaleMovedIn{MovedIn: *stock.MovedIn, Loaded: current.Sale.Cells()}
 	}
-	if shown.Queue, err = o.queueOf(id); err != nil {
-		return nil, o.noSale(id, err)
+	if shown.Queue, err = queueOf(o, id); err != nil {
+		return nil, o.NoSale(id, err)
 	}
-	if shown.Waitlist, err = o.waitlistOf(id); err != nil {
+	if shown.Waitlist, err = waitlistOf(o, id); err != nil {
 		return nil, err
 	}
-	shown.Mirror, err = o.mirror(id)
+	shown.Mirror, err = mirror(o, id)
 	return shown, err
 }
 
 // mirror says how the shop's own Redis follows a sale; nil: no edge has mirrored it.
-func (o *operator) mirror(id string) (*adminapi.SaleMirror, error) {
-	state, until, err := o.runtime.Store.Journal().Mirror(o.ctx, id)
+func mirror(o *serve.Operator, id string) (*adminapi.SaleMirror, error) {
+	state, until, err := o.Runtime.Store.Journal().Mirror(o.Ctx, id)
 	if err != nil || state == nil {
 		return nil, err
 	}
-	head, err := o.runtime.Store.Journal().Head(o.ctx, id)
+	head, err := o.Runtime.Store.Journal().Head(o.Ctx, id)
 	if err != nil {
 		return nil, err
 	}
 	return &adminapi.SaleMirror{MirrorState: *state, Running: until.After(head.Now)}, nil
 }
 
-func (o *operator) tallySale(r *http.Request) (any, error) {
+func tallySale(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -108,11 +109,11 @@ func (o *operator) tallySale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	tally, err := o.runtime.Store.Tally(o.ctx, id)
-	return tally, o.noSale(id, err)
+	tally, err := o.Runtime.Store.Tally(o.Ctx, id)
+	return tally, o.NoSale(id, err)
 }
 
-func (o *operator) saleFile(r *http.Request) (any, error) {
+func saleFile(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -120,11 +121,11 @@ func (o *operator) saleFile(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, _, file, err := o.runtime.Store.Journal().SaleDocument(o.ctx, id)
-	return adminapi.SaleFile{ID: id, File: []byte(file)}, o.noSale(id, err)
+	_, _, file, err := o.Runtime.Store.Journal().SaleDocument(o.Ctx, id)
+	return adminapi.SaleFile{ID: id, File: []byte(file)}, o.NoSale(id, err)
 }
 
-func (o *operator) applySale(r *http.Request) (any, error) {
+func applySale(o *serve.Operator, r *http.Request) (any, error) {
 	id, err := request.SaleID(r)
 	if err != nil {
 		return nil, err
@@ -133,7 +134,7 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := reservation.ApplyOptions{By: o.by}
+	options := reservation.ApplyOptions{By: o.By}
 	for name, into := range map[string]*bool{"dry_run": &options.DryRun, "force": &options.Force, "new": &options.New} {
 		if *into, err = request.Flag(query, name); err != nil {
 			return nil, err
@@ -150,28 +151,28 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 	if next.ID != id {
 		return nil, request.Bad("the file is about the sale %s, the path about %s", next.ID, id)
 	}
-	if err := o.checkReaders(next); err != nil {
+	if err := checkReaders(o, next); err != nil {
 		return nil, err
 	}
-	warning, err := o.askLedger(id, &options)
+	warning, err := askLedger(o, id, &options)
 	if err != nil {
 		return nil, err
 	}
-	current, _ := o.runtime.Catalogue().Sale(id)
-	unexpected := surprises(current, next, o.runtime.Store.Now(id))
-	applied, err := o.runtime.ApplyUnlessLost(o.ctx, next, options)
+	current, _ := o.Runtime.Catalogue().Sale(id)
+	unexpected := surprises(current, next, o.Runtime.Store.Now(id))
+	applied, err := o.Runtime.ApplyUnlessLost(o.Ctx, next, options)
 	answer := &adminapi.AppliedSale{Applied: applied, Surprises: unexpected}
 	if applied == nil {
 		answer = nil
 	} else {
 		if !applied.Same {
-			applied.Warnings = append(next.Advice(o.runtime.Store.Now(id)), withoutStock(current, next)...)
+			applied.Warnings = append(next.Advice(o.Runtime.Store.Now(id)), withoutStock(current, next)...)
 		}
-		applied.Warnings = slices.Concat(applied.Warnings, warning, doctor.SharedItems(o.app, o.runtime.Catalogue(), next), o.hopelessActs(next))
+		applied.Warnings = slices.Concat(applied.Warnings, warning, doctor.SharedItems(o.App, o.Runtime.Catalogue(), next), hopelessActs(o, next))
 	}
 	if options.DryRun {
 		if err != nil && applied != nil {
-			err = &refusedChange{err, applied.Changes}
+			err = serve.RefusedChange(err, applied.Changes)
 		}
 		return answer, err
 	}
@@ -179,24 +180,24 @@ func (o *operator) applySale(r *http.Request) (any, error) {
 	if applied != nil {
 		changes = applied.Changes
 	}
-	return answer, o.noted(err, "sale applied", zap.String("sale", id), zap.Bool("force", options.Force), zap.Bool("new", options.New), zap.Strings("changes", changes))
+	return answer, o.Noted(err, "sale applied", zap.String("sale", id), zap.Bool("force", options.Force), zap.Bool("new", options.New), zap.Strings("changes", changes))
 }
 
 // askLedger asks the ledger about a sale that is missing in Redis. It refuses one that the ledger
 // has and that was not deleted on purpose, unless options say that it is new: Redis has lost it. What
 // the ledger knows of an earlier deletion goes into options; if it does not answer about a new sale,
 // that is a warning.
-func (o *operator) askLedger(id string, options *reservation.ApplyOptions) (warning []string, err error) {
-	db := o.app.Ledger()
+func askLedger(o *serve.Operator, id string, options *reservation.ApplyOptions) (warning []string, err error) {
+	db := o.App.Ledger()
 	if db == nil {
 		return nil, nil
 	}
-	if _, err := o.runtime.Store.Journal().Head(o.ctx, id); !errors.Is(err, shard.ErrNoSale) {
+	if _, err := o.Runtime.Store.Journal().Head(o.Ctx, id); !errors.Is(err, shard.ErrNoSale) {
 		return nil, nil // an error here occurs again when the sale is applied
 	}
-	ctx, cancel := context.WithTimeout(o.ctx, ledgerAsked)
+	ctx, cancel := context.WithTimeout(o.Ctx, ledgerAsked)
 	defer cancel()
-	at, err := o.ledgerOf(ctx, db, id, options)
+	at, err := ledgerOf(o, ctx, db, id, options)
 	switch {
 	case err != nil && options.New:
 		return []string{"the ledger does not answer, so it is not known whether a sale " + id + " was deleted before: an order of that one, which the shop confirms now, would take a unit of this one; " +
@@ -206,7 +207,7 @@ func (o *operator) askLedger(id string, options *reservation.ApplyOptions) (warn
 	case at == ledger.Position{} || options.New:
 		return nil, nil
 	}
-	deleted, err := o.runtime.Store.Journal().Deleted(ctx)
+	deleted, err := o.Runtime.Store.Journal().Deleted(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -218,7 +219,7 @@ func (o *operator) askLedger(id string, options *reservation.ApplyOptions) (warn
 
 // ledgerOf reads how far the ledger has a sale, and notes in options which one under its id was
 // deleted last.
-func (o *operator) ledgerOf(ctx context.Context, db ledger.Ledger, id string, options *reservation.ApplyOptions) (at ledger.Position, err error) {
+func ledgerOf(o *serve.Operator, ctx context.Context, db ledger.Ledger, id string, options *reservation.ApplyOptions) (at ledger.Position, err error) {
 	if err = db.Migrate(ctx); err != nil {
 		return at, err
 	}
@@ -228,7 +229,7 @@ func (o *operator) ledgerOf(ctx context.Context, db ledger.Ledger, id string, op
 	return db.Position(ctx, id)
 }
 
-func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
+func setStatus(o *serve.Operator, r *http.Request, status sale.Status) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -236,19 +237,19 @@ func (o *operator) setStatus(r *http.Request, status sale.Status) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = o.noSale(id, o.runtime.Store.SetStatus(o.ctx, id, status, o.by))
-	if err = o.noted(err, "sale status set", zap.String("sale", id), zap.String("status", string(status))); err != nil {
+	err = o.NoSale(id, o.Runtime.Store.SetStatus(o.Ctx, id, status, o.By))
+	if err = o.Noted(err, "sale status set", zap.String("sale", id), zap.String("status", string(status))); err != nil {
 		return nil, err
 	}
-	o.noteAct(id, status)
+	noteAct(o, id, status)
 	answer := adminapi.SaleStatus{ID: id, Status: status}
-	if l, ok := o.runtime.Catalogue().Sale(id); ok && status == sale.Open {
-		answer.Warnings = doctor.SharedItems(o.app, o.runtime.Catalogue(), l.Sale)
+	if l, ok := o.Runtime.Catalogue().Sale(id); ok && status == sale.Open {
+		answer.Warnings = doctor.SharedItems(o.App, o.Runtime.Catalogue(), l.Sale)
 	}
 	return answer, nil
 }
 
-func (o *operator) deleteSale(r *http.Request) (any, error) {
+func deleteSale(o *serve.Operator, r *http.Request) (any, error) {
 	query, err := request.Query(r, "force")
 	if err != nil {
 		return nil, err
@@ -261,11 +262,11 @@ func (o *operator) deleteSale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = o.noSale(id, o.runtime.Store.Delete(o.ctx, id, force))
-	return adminapi.SaleDeleted{ID: id, Deleted: true}, o.noted(err, "sale deleted", zap.String("sale", id), zap.Bool("force", force))
+	err = o.NoSale(id, o.Runtime.Store.Delete(o.Ctx, id, force))
+	return adminapi.SaleDeleted{ID: id, Deleted: true}, o.Noted(err, "sale deleted", zap.String("sale", id), zap.Bool("force", force))
 }
 
-func (o *operator) alignSale(r *http.Request) (any, error) {
+func alignSale(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -273,13 +274,13 @@ func (o *operator) alignSale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	lead, moved, err := o.runtime.Store.Align(o.ctx, id, o.by)
+	lead, moved, err := o.Runtime.Store.Align(o.Ctx, id, o.By)
 	err = edgeruntime.NoSale(id, err)
 	return adminapi.SaleAligned{ID: id, LeadMs: lead.Milliseconds(), Moved: moved},
-		o.noted(err, "sale's clock aligned", zap.String("sale", id), zap.Duration("lead", lead), zap.Int64("moved", moved))
+		o.Noted(err, "sale's clock aligned", zap.String("sale", id), zap.Duration("lead", lead), zap.Int64("moved", moved))
 }
 
-func (o *operator) unfenceSale(r *http.Request) (any, error) {
+func unfenceSale(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -287,10 +288,10 @@ func (o *operator) unfenceSale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	fenced, err := o.runtime.Leases().Resume(o.ctx, id)
-	err = o.noSale(id, err)
+	fenced, err := o.Runtime.Leases().Resume(o.Ctx, id)
+	err = o.NoSale(id, err)
 	if !fenced && err == nil {
 		return adminapi.SaleUnfenced{ID: id}, nil
 	}
-	return adminapi.SaleUnfenced{ID: id, WasFenced: fenced}, o.noted(err, "sale sold again without what redis has lost", zap.String("sale", id))
+	return adminapi.SaleUnfenced{ID: id, WasFenced: fenced}, o.Noted(err, "sale sold again without what redis has lost", zap.String("sale", id))
 }
