@@ -324,11 +324,20 @@ var arrows = map[string][]string{
 		"caddymodule/operate/operator/serve", "internal/ledger", "internal/ledger/recovery", "internal/sale", "internal/store/journal",
 		"internal/store/reservation", "internal/store/shard",
 	},
-	"caddymodule/operate/operator": {
-		"caddymodule/edgeruntime", "caddymodule/gate/judge", "caddymodule/gate/option/accesslist", "caddymodule/internal/request",
-		"caddymodule/operate/adminapi", "caddymodule/operate/doctor", "caddymodule/operate/operator/gates", "caddymodule/operate/operator/journals",
-		"caddymodule/operate/operator/serve", "caddymodule/shopapi", "internal/edge", "internal/ledger", "internal/sale", "internal/store/queue",
+	"caddymodule/operate/operator/reservations": {
+		"caddymodule/internal/request", "caddymodule/operate/adminapi", "caddymodule/operate/operator/serve", "caddymodule/shopapi", "internal/sale",
 		"internal/store/record", "internal/store/reservation", "internal/store/shard",
+	},
+	"caddymodule/operate/operator/sales": {
+		"caddymodule/edgeruntime", "caddymodule/gate/judge", "caddymodule/internal/request", "caddymodule/operate/adminapi",
+		"caddymodule/operate/doctor", "caddymodule/operate/operator/serve", "internal/edge", "internal/ledger", "internal/sale", "internal/store/queue",
+		"internal/store/reservation", "internal/store/shard",
+	},
+	"caddymodule/operate/operator": {
+		"caddymodule/edgeruntime", "caddymodule/gate/option/accesslist", "caddymodule/internal/request", "caddymodule/operate/adminapi",
+		"caddymodule/operate/doctor", "caddymodule/operate/operator/gates", "caddymodule/operate/operator/journals",
+		"caddymodule/operate/operator/reservations", "caddymodule/operate/operator/sales", "caddymodule/operate/operator/serve", "internal/sale",
+		"internal/store/queue", "internal/store/reservation", "internal/store/shard",
 	},
 	"caddymodule/operate/report": {"internal/ledger", "internal/store/journal", "internal/store/record"},
 	"caddymodule/operate/dashboard": {

@@ -9,8 +9,9 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/operate/operator/gates"
 	"github.com/stockgate/stockgate/caddymodule/operate/operator/journals"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/reservations"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/sales"
 	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
-	"github.com/stockgate/stockgate/internal/sale"
 )
 
 func init() { caddy.RegisterModule(AdminAPI{}) }
@@ -88,49 +89,13 @@ func (AdminAPI) CaddyModule() caddy.ModuleInfo {
 
 // Routes returns the routes of the admin endpoint.
 func (AdminAPI) Routes() []caddy.AdminRoute {
-	return slices.Concat(gates.Routes(), journals.Routes(), []caddy.AdminRoute{
-		serve.Route("GET /stockgate/sales", listSales),
-		serve.Route("GET /stockgate/sales/{id}", showSale),
-		serve.Route("GET /stockgate/sales/{id}/file", saleFile),
-		serve.Route("GET /stockgate/sales/{id}/tally", tallySale),
-		serve.Route("GET /stockgate/sales/{id}/counts", countSale),
-		serve.Route("PUT /stockgate/sales/{id}", applySale),
-		serve.Route("POST /stockgate/sales/{id}/open", func(o *serve.Operator, r *http.Request) (any, error) { return setStatus(o, r, sale.Open) }),
-		serve.Route("POST /stockgate/sales/{id}/pause", func(o *serve.Operator, r *http.Request) (any, error) { return setStatus(o, r, sale.Paused) }),
-		serve.Route("POST /stockgate/sales/{id}/close", func(o *serve.Operator, r *http.Request) (any, error) { return setStatus(o, r, sale.Closed) }),
-		serve.Route("DELETE /stockgate/sales/{id}", deleteSale),
-		serve.Route("POST /stockgate/sales/{id}/align", alignSale),
-		serve.Route("POST /stockgate/sales/{id}/forget_shadow", forgetShadow),
-		serve.Route("POST /stockgate/sales/{id}/unfence", unfenceSale),
-		serve.Route("POST /stockgate/sales/{id}/items/{sku}/stock", addStock),
-		serve.Route("GET /stockgate/sales/{id}/schedule", showSchedule),
-		serve.Route("POST /stockgate/sales/{id}/schedule", scheduleAct),
-		serve.Route("DELETE /stockgate/sales/{id}/schedule/{number}", cancelAct),
-		serve.Route("POST /stockgate/sales/{id}/move_in", moveIn),
-		serve.Route("GET /stockgate/sales/{id}/queue", showQueue),
-		serve.Route("POST /stockgate/sales/{id}/queue/pause", pauseQueue),
-		serve.Route("POST /stockgate/sales/{id}/queue/resume", resumeQueue),
-		serve.Route("POST /stockgate/sales/{id}/queue/drain", drainQueue),
-		serve.Route("GET /stockgate/sales/{id}/waitlist", showWaitlist),
-		serve.Route("POST /stockgate/sales/{id}/waitlist/pause", pauseOffers),
-		serve.Route("POST /stockgate/sales/{id}/waitlist/resume", resumeOffers),
-		serve.Route("GET /stockgate/sales/{id}/holds", listHolds),
-		serve.Route("GET /stockgate/holds", listHolds),
-		serve.Route("POST /stockgate/sales/{id}/holds/confirm", confirmHolds),
-		serve.Route("POST /stockgate/sales/{id}/holds/release", releaseHolds),
-		serve.Route("POST /stockgate/sales/{id}/holds/names", namesIn),
-		serve.Route("POST /stockgate/sales/{id}/returns", giveBackMany),
+	return slices.Concat(sales.Routes(), reservations.Routes(), gates.Routes(), journals.Routes(), []caddy.AdminRoute{
 		serve.Route("GET /stockgate/lists", listLists),
 		serve.Route("GET /stockgate/lists/{name}", showList),
 		serve.Route("POST /stockgate/lists/{name}/add", func(o *serve.Operator, r *http.Request) (any, error) { return changeList(o, r, "add") }),
 		serve.Route("POST /stockgate/lists/{name}/remove", func(o *serve.Operator, r *http.Request) (any, error) { return changeList(o, r, "remove") }),
 		serve.Route("POST /stockgate/person/show", showPerson),
 		serve.Route("POST /stockgate/person/erase", erasePerson),
-		serve.Route("GET /stockgate/reservations/{id}", showReservation),
-		serve.Route("POST /stockgate/reservations/{id}/confirm", confirm),
-		serve.Route("POST /stockgate/reservations/{id}/release", release),
-		serve.Route("POST /stockgate/reservations/{id}/return", giveBack),
-		serve.Route("POST /stockgate/reservations/{id}/extend", extend),
 		serve.Route("POST /stockgate/key/replace", replaceKey),
 		serve.Route("DELETE /stockgate/edges/{edge}", forgetEdge),
 		serve.Route("POST /stockgate/move/undo", undoMove),

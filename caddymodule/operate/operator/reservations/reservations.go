@@ -1,10 +1,13 @@
-package operator
+// Package reservations is what operators ask of reservations, and do with them: one by one, the holds of a sale, and
+// returns.
+package reservations
 
 import (
 	"errors"
 	"fmt"
 	"net/http"
 
+	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
@@ -13,6 +16,23 @@ import (
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 )
+
+// Routes returns the routes of requests about reservations.
+func Routes() []caddy.AdminRoute {
+	return []caddy.AdminRoute{
+		serve.Route("GET /stockgate/sales/{id}/holds", listHolds),
+		serve.Route("GET /stockgate/holds", listHolds),
+		serve.Route("POST /stockgate/sales/{id}/holds/confirm", confirmHolds),
+		serve.Route("POST /stockgate/sales/{id}/holds/release", releaseHolds),
+		serve.Route("POST /stockgate/sales/{id}/holds/names", namesIn),
+		serve.Route("POST /stockgate/sales/{id}/returns", giveBackMany),
+		serve.Route("GET /stockgate/reservations/{id}", showReservation),
+		serve.Route("POST /stockgate/reservations/{id}/confirm", confirm),
+		serve.Route("POST /stockgate/reservations/{id}/release", release),
+		serve.Route("POST /stockgate/reservations/{id}/return", giveBack),
+		serve.Route("POST /stockgate/reservations/{id}/extend", extend),
+	}
+}
 
 // find looks a reservation up by the id in the path.
 func find(o *serve.Operator, r *http.Request) (*reservation.Record, error) {

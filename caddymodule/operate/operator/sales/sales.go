@@ -1,4 +1,5 @@
-package operator
+// Package sales is what operators ask of sales, and do with them: files, stock, schedules, queues and waiting lists.
+package sales
 
 import (
 	"context"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
@@ -25,6 +27,37 @@ import (
 
 // ledgerAsked bounds how long the apply of a new sale waits for the ledger.
 const ledgerAsked = 5 * time.Second
+
+// Routes returns the routes of requests about sales.
+func Routes() []caddy.AdminRoute {
+	return []caddy.AdminRoute{
+		serve.Route("GET /stockgate/sales", listSales),
+		serve.Route("GET /stockgate/sales/{id}", showSale),
+		serve.Route("GET /stockgate/sales/{id}/file", saleFile),
+		serve.Route("GET /stockgate/sales/{id}/tally", tallySale),
+		serve.Route("GET /stockgate/sales/{id}/counts", countSale),
+		serve.Route("PUT /stockgate/sales/{id}", applySale),
+		serve.Route("POST /stockgate/sales/{id}/open", func(o *serve.Operator, r *http.Request) (any, error) { return setStatus(o, r, sale.Open) }),
+		serve.Route("POST /stockgate/sales/{id}/pause", func(o *serve.Operator, r *http.Request) (any, error) { return setStatus(o, r, sale.Paused) }),
+		serve.Route("POST /stockgate/sales/{id}/close", func(o *serve.Operator, r *http.Request) (any, error) { return setStatus(o, r, sale.Closed) }),
+		serve.Route("DELETE /stockgate/sales/{id}", deleteSale),
+		serve.Route("POST /stockgate/sales/{id}/align", alignSale),
+		serve.Route("POST /stockgate/sales/{id}/forget_shadow", forgetShadow),
+		serve.Route("POST /stockgate/sales/{id}/unfence", unfenceSale),
+		serve.Route("POST /stockgate/sales/{id}/items/{sku}/stock", addStock),
+		serve.Route("GET /stockgate/sales/{id}/schedule", showSchedule),
+		serve.Route("POST /stockgate/sales/{id}/schedule", scheduleAct),
+		serve.Route("DELETE /stockgate/sales/{id}/schedule/{number}", cancelAct),
+		serve.Route("POST /stockgate/sales/{id}/move_in", moveIn),
+		serve.Route("GET /stockgate/sales/{id}/queue", showQueue),
+		serve.Route("POST /stockgate/sales/{id}/queue/pause", pauseQueue),
+		serve.Route("POST /stockgate/sales/{id}/queue/resume", resumeQueue),
+		serve.Route("POST /stockgate/sales/{id}/queue/drain", drainQueue),
+		serve.Route("GET /stockgate/sales/{id}/waitlist", showWaitlist),
+		serve.Route("POST /stockgate/sales/{id}/waitlist/pause", pauseOffers),
+		serve.Route("POST /stockgate/sales/{id}/waitlist/resume", resumeOffers),
+	}
+}
 
 func listSales(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
@@ -247,6 +280,16 @@ func setStatus(o *serve.Operator, r *http.Request, status sale.Status) (any, err
 		answer.Warnings = doctor.SharedItems(o.App, o.Runtime.Catalogue(), l.Sale)
 	}
 	return answer, nil
+}
+
+// noteAct notes who has given a sale its status, for those who are told.
+func noteAct(o *serve.Operator, id string, status sale.Status) {
+	if o.App.Notifier() == nil {
+		return
+	}
+	if err := o.Runtime.Client().NoteAct(o.Ctx, id, string(status), o.By); err != nil {
+		o.Log.Warn("operators are not told by whom the status was set", zap.String("sale", id), zap.Error(err))
+	}
 }
 
 func deleteSale(o *serve.Operator, r *http.Request) (any, error) {
