@@ -229,7 +229,7 @@ var arrows = map[string][]string{
 	"caddymodule/app": {
 		"caddymodule/app/journals", "caddymodule/app/signing", "caddymodule/app/unlisted", "caddymodule/edgeruntime",
 		"caddymodule/gate/option/accesslist", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter",
-		"caddymodule/operate/adminapi", "caddymodule/overviewcache", "internal/edge/risk", "internal/ledger", "internal/loop", "internal/sale", "internal/store/queue",
+		"caddymodule/operate/adminapi", "caddymodule/overviewcache", "internal/edge/risk", "internal/loop", "internal/sale", "internal/store/queue",
 		"internal/store/shard",
 	},
 	"caddymodule/ledgers/mysql":    {"caddymodule/app/journals", "internal/ledger", "internal/ledger/mysql"},

@@ -1,10 +1,10 @@
 package app
 
 import (
+	"github.com/stockgate/stockgate/caddymodule/app/journals"
 	"github.com/stockgate/stockgate/caddymodule/app/signing"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
-	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
@@ -17,20 +17,8 @@ func (a *App) Keys() *signing.Keys { return a.keys.Load() }
 // NamedLists returns the lists of the configuration.
 func (a *App) NamedLists() *accesslist.Lists { return &a.lists }
 
-// Ledger returns the open ledger; nil: there is none.
-func (a *App) Ledger() ledger.Ledger { return a.journals.Ledger() }
-
-// History reads movements from the journals of an edge runtime, and older ones from the ledger.
-func (a *App) History(d *edgeruntime.Runtime) ledger.History {
-	return ledger.History{Journals: d.Store.Journal(), Ledger: a.Ledger()}
-}
-
-// KeepsLedger reports whether the configuration has a ledger.
-func (a *App) KeepsLedger() bool { return a.journals.KeepsLedger() }
-
-// Mirrors reports whether one of these sales may be mirrored. None, or one with a placeholder, is
-// any sale.
-func (a *App) Mirrors(sales ...string) bool { return a.journals.Mirrors(sales...) }
+// Journals returns what the configuration does with the journals: its ledger, its outbox, its mirror.
+func (a *App) Journals() *journals.Service { return &a.journals }
 
 // RedisOptions returns the options of the Redis with the stock.
 func (a *App) RedisOptions() *shard.Options { return &a.options }

@@ -166,7 +166,7 @@ func findInLists(o *serve.Operator, found *adminapi.PersonData, entries accessli
 
 // findInLedger counts rows. Without its answer the rest is told all the same.
 func findInLedger(o *serve.Operator, found *adminapi.PersonData, who []reservation.HashedIdentity) {
-	db := o.App.Ledger()
+	db := o.App.Journals().Ledger()
 	if db == nil {
 		found.Unsearched = append(found.Unsearched, "a ledger: this edge has none")
 		return

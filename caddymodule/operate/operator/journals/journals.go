@@ -76,7 +76,7 @@ func journalState(o *serve.Operator, id string) (adminapi.JournalState, error) {
 		return adminapi.JournalState{}, err
 	}
 	s := adminapi.JournalState{Sale: id, Epoch: h.Epoch, First: h.First, Last: h.Last, Began: h.Began}
-	if o.App.KeepsLedger() || !h.AckedAt.IsZero() {
+	if o.App.Journals().KeepsLedger() || !h.AckedAt.IsZero() {
 		s.Ledger = ledgerState(o, id, h)
 	}
 	if o.App.Outbox != nil || !h.SentAt.IsZero() {
@@ -88,7 +88,7 @@ func journalState(o *serve.Operator, id string) (adminapi.JournalState, error) {
 // ledgerState is how far this edge's ledger has come or, where it has none, that of another edge.
 func ledgerState(o *serve.Operator, id string, h journal.Head) *adminapi.JournalReader {
 	var err error
-	if own := o.App.Ledger(); own != nil {
+	if own := o.App.Journals().Ledger(); own != nil {
 		h, err = ledger.Standing(o.Ctx, o.Runtime.Store.Journal(), own, id, h)
 	}
 	r := &adminapi.JournalReader{Has: h.Acked, Behind: h.Behind(), At: h.AckedAt}
@@ -172,7 +172,7 @@ func readNumber(query url.Values, name string, fallback, least, most int64) (int
 }
 
 func movements(o *serve.Operator, id string, epoch, after int64, limit int) (*adminapi.MovementPage[ledger.Entry], error) {
-	history, lost := o.App.History(o.Runtime), false
+	history, lost := o.App.Journals().History(o.Runtime), false
 	head, err := o.Runtime.Store.Journal().Head(o.Ctx, id)
 	if errors.Is(err, shard.ErrNoSale) && history.Ledger != nil {
 		at, failed := history.Ledger.Position(o.Ctx, id)

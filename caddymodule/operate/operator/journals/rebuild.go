@@ -33,7 +33,7 @@ func rebuildSale(o *serve.Operator, r *http.Request) (any, error) {
 			return nil, err
 		}
 	}
-	from := o.App.Ledger()
+	from := o.App.Journals().Ledger()
 	if from == nil {
 		return nil, errNoLedger
 	}

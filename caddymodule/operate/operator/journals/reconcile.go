@@ -58,7 +58,7 @@ func reconcile(o *serve.Operator, r *http.Request) (any, error) {
 	var cancel context.CancelFunc
 	o.Ctx, cancel = context.WithTimeout(context.WithoutCancel(o.Ctx), adminapi.ReconcileTimeout)
 	defer cancel()
-	report, err := recovery.Reconcile(o.Ctx, o.Runtime.Store, o.App.Ledger(), id, recovery.Options{Repair: ask.Repair, By: o.By, Shop: shop})
+	report, err := recovery.Reconcile(o.Ctx, o.Runtime.Store, o.App.Journals().Ledger(), id, recovery.Options{Repair: ask.Repair, By: o.By, Shop: shop})
 	if report.Repaired > 0 {
 		if e := o.Noted(nil, "sale repaired", zap.String("sale", id), zap.String("run", report.Run), zap.Int("repaired", report.Repaired), zap.Int("left", report.Left)); e != nil {
 			return nil, e

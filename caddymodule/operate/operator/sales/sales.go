@@ -221,7 +221,7 @@ func applySale(o *serve.Operator, r *http.Request) (any, error) {
 // the ledger knows of an earlier deletion goes into options; if it does not answer about a new sale,
 // that is a warning.
 func askLedger(o *serve.Operator, id string, options *reservation.ApplyOptions) (warning []string, err error) {
-	db := o.App.Ledger()
+	db := o.App.Journals().Ledger()
 	if db == nil {
 		return nil, nil
 	}
