@@ -224,11 +224,13 @@ var arrows = map[string][]string{
 		"caddymodule/edgeruntime", "caddymodule/internal/directive", "caddymodule/internal/meter", "internal/ledger", "internal/ledger/outbox",
 		"internal/sale", "internal/store/journal",
 	},
+	"caddymodule/app/signing":  {"caddymodule/internal/directive", "filters/challenge", "token"},
+	"caddymodule/app/unlisted": {"caddymodule/edgeruntime", "filters", "internal/edge", "internal/loop", "internal/sale", "internal/store/shard"},
 	"caddymodule/app": {
-		"caddymodule/app/journals", "caddymodule/edgeruntime", "caddymodule/gate/option/accesslist", "caddymodule/internal/directive", "caddymodule/internal/matchers",
-		"caddymodule/internal/meter", "caddymodule/operate/adminapi", "caddymodule/overviewcache", "filters", "filters/challenge", "internal/edge",
-		"internal/edge/risk", "internal/ledger", "internal/loop", "internal/sale",
-		"internal/store/queue", "internal/store/shard", "token",
+		"caddymodule/app/journals", "caddymodule/app/signing", "caddymodule/app/unlisted", "caddymodule/edgeruntime",
+		"caddymodule/gate/option/accesslist", "caddymodule/internal/directive", "caddymodule/internal/matchers", "caddymodule/internal/meter",
+		"caddymodule/operate/adminapi", "caddymodule/overviewcache", "internal/edge/risk", "internal/loop", "internal/sale", "internal/store/queue",
+		"internal/store/shard",
 	},
 	"caddymodule/ledgers/mysql":    {"caddymodule/app/journals", "internal/ledger", "internal/ledger/mysql"},
 	"caddymodule/ledgers/postgres": {"caddymodule/app/journals", "internal/ledger", "internal/ledger/postgres"},
@@ -311,11 +313,33 @@ var arrows = map[string][]string{
 		"internal/edge/fence", "internal/edge/risk", "internal/ledger", "internal/ledger/recovery", "internal/sale", "internal/store/journal",
 		"internal/store/queue", "internal/store/reservation", "internal/store/shard",
 	},
-	"caddymodule/operate/operator": {
-		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/gate/judge", "caddymodule/gate/option/accesslist", "caddymodule/gate/try",
-		"caddymodule/internal/request", "caddymodule/operate/adminapi", "caddymodule/operate/doctor", "caddymodule/shopapi", "internal/edge",
-		"internal/ledger", "internal/ledger/recovery", "internal/sale", "internal/store/journal", "internal/store/queue", "internal/store/record",
+	"caddymodule/operate/operator/serve": {
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/internal/request", "caddymodule/operate/adminapi", "internal/edge", "internal/ledger",
 		"internal/store/reservation", "internal/store/shard",
+	},
+	"caddymodule/operate/operator/gates": {
+		"caddymodule/gate/judge", "caddymodule/gate/try", "caddymodule/internal/request", "caddymodule/operate/adminapi",
+		"caddymodule/operate/operator/serve",
+	},
+	"caddymodule/operate/operator/journals": {
+		"caddymodule/app", "caddymodule/gate/judge", "caddymodule/internal/request", "caddymodule/operate/adminapi",
+		"caddymodule/operate/operator/serve", "internal/ledger", "internal/ledger/recovery", "internal/sale", "internal/store/journal",
+		"internal/store/reservation", "internal/store/shard",
+	},
+	"caddymodule/operate/operator/reservations": {
+		"caddymodule/internal/request", "caddymodule/operate/adminapi", "caddymodule/operate/operator/serve", "caddymodule/shopapi", "internal/sale",
+		"internal/store/record", "internal/store/reservation", "internal/store/shard",
+	},
+	"caddymodule/operate/operator/sales": {
+		"caddymodule/edgeruntime", "caddymodule/gate/judge", "caddymodule/internal/request", "caddymodule/operate/adminapi",
+		"caddymodule/operate/doctor", "caddymodule/operate/operator/serve", "internal/edge", "internal/ledger", "internal/sale", "internal/store/queue",
+		"internal/store/reservation", "internal/store/shard",
+	},
+	"caddymodule/operate/operator": {
+		"caddymodule/edgeruntime", "caddymodule/gate/option/accesslist", "caddymodule/internal/request", "caddymodule/operate/adminapi",
+		"caddymodule/operate/doctor", "caddymodule/operate/operator/gates", "caddymodule/operate/operator/journals",
+		"caddymodule/operate/operator/reservations", "caddymodule/operate/operator/sales", "caddymodule/operate/operator/serve", "internal/sale",
+		"internal/store/queue", "internal/store/reservation", "internal/store/shard",
 	},
 	"caddymodule/operate/report": {"internal/ledger", "internal/store/journal", "internal/store/record"},
 	"caddymodule/operate/dashboard": {

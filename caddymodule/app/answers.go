@@ -1,40 +1,24 @@
 package app
 
 import (
+	"github.com/stockgate/stockgate/caddymodule/app/journals"
+	"github.com/stockgate/stockgate/caddymodule/app/signing"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
-	"github.com/stockgate/stockgate/internal/ledger"
-	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/shard"
-	"github.com/stockgate/stockgate/token"
 )
 
 // Runtime returns the app's edge runtime, nil before Start.
 func (a *App) Runtime() *edgeruntime.Runtime { return a.runtime.Load() }
 
-// Signer signs reservation tokens. Call it only after Start.
-func (a *App) Signer() *token.Signer { return a.signing.Load().signer }
-
-// Verifier verifies tokens that the app's keys have signed. Call it only after Start.
-func (a *App) Verifier() *token.Verifier { return a.signing.Load().verifier }
+// Keys returns the keys that sign reservation tokens; nil before Start.
+func (a *App) Keys() *signing.Keys { return a.keys.Load() }
 
 // NamedLists returns the lists of the configuration.
 func (a *App) NamedLists() *accesslist.Lists { return &a.lists }
 
-// Ledger returns the open ledger; nil: there is none.
-func (a *App) Ledger() ledger.Ledger { return a.journals.Ledger() }
-
-// History reads movements from the journals of an edge runtime, and older ones from the ledger.
-func (a *App) History(d *edgeruntime.Runtime) ledger.History {
-	return ledger.History{Journals: d.Store.Journal(), Ledger: a.Ledger()}
-}
-
-// KeepsLedger reports whether the configuration has a ledger.
-func (a *App) KeepsLedger() bool { return a.journals.KeepsLedger() }
-
-// Mirrors reports whether one of these sales may be mirrored. None, or one with a placeholder, is
-// any sale.
-func (a *App) Mirrors(sales ...string) bool { return a.journals.Mirrors(sales...) }
+// Journals returns what the configuration does with the journals: its ledger, its outbox, its mirror.
+func (a *App) Journals() *journals.Service { return &a.journals }
 
 // RedisOptions returns the options of the Redis with the stock.
 func (a *App) RedisOptions() *shard.Options { return &a.options }
@@ -52,19 +36,9 @@ func (a *App) isEmbedded() bool { return a.Redis != nil && a.Redis.Embedded }
 // CountsRatesApart reports whether shared rates have a Redis of their own.
 func (a *App) CountsRatesApart() bool { return a.rates != nil }
 
-// WantOthers says that a gate lets unlisted items pass. It is called before Start.
-func (a *App) WantOthers() { a.unlistedItems.wanted = true }
-
 // Settles says that the configuration has a way for the shop or its payments to settle holds. It is called
 // before Start.
 func (a *App) Settles() { a.settles = true }
 
 // IsSettled reports whether Settles was called.
 func (a *App) IsSettled() bool { return a.settles }
-
-// IsOther reports whether the attempt has an unlisted item. It returns false if the lists of
-// the sales are unknown.
-func (a *App) IsOther(at *sale.Attempt) bool { return a.unlistedItems.isOther(at) }
-
-// IsListedUnknown reports whether the lists of the sales are unknown.
-func (a *App) IsListedUnknown() bool { return a.unlistedItems.isUnknown() }

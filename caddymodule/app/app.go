@@ -11,18 +11,19 @@ import (
 	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/app/journals"
+	"github.com/stockgate/stockgate/caddymodule/app/signing"
+	"github.com/stockgate/stockgate/caddymodule/app/unlisted"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/overviewcache"
-	"github.com/stockgate/stockgate/filters/challenge"
 	"github.com/stockgate/stockgate/internal/edge/risk"
 	"github.com/stockgate/stockgate/internal/store/shard"
-	"github.com/stockgate/stockgate/token"
 )
 
 func init() { caddy.RegisterModule(new(App)) }
@@ -67,14 +68,14 @@ type App struct {
 
 	journals      journals.Service
 	lists         accesslist.Lists
-	unlistedItems unlistedItems
+	unlisted      unlisted.Memory
 	settles       bool // by stockgate_api or stockgate_resolve
 	log           *zap.Logger
-	storage       keyStorage
+	storage       certmagic.Storage
 	options       shard.Options
 	rates         *shard.Options // nil: those of options
 	atRisk        risk.Bound
-	signing       atomic.Pointer[signing]             // nil before Start
+	keys          atomic.Pointer[signing.Keys]        // nil before Start
 	poolKey       string                              // of the pooled edge runtime
 	runtime       atomic.Pointer[edgeruntime.Runtime] // nil before Start
 	parts         parts
@@ -178,23 +179,23 @@ func (a *App) SharedMessages() *directive.Messages { return a.Messages }
 // Start loads the signing key and connects to Redis in the background: Caddy starts whether
 // or not Redis answers.
 func (a *App) Start() error {
-	s, err := a.Token.load(a.storage)
+	keys, err := signing.Load(a.storage, a.Token.sources(), a.Token.Issuer, a.Token.Audience)
 	if err != nil {
 		return err
 	}
-	key, d, err := edgeruntime.Open(&edgeruntime.Options{Redis: a.options, Rates: a.rates, Embedded: a.isEmbedded(), Store: a.Store.server(), AtRisk: a.atRisk, Keys: s.keys, Ledger: a.KeepsLedger(), Log: a.log})
+	key, d, err := edgeruntime.Open(&edgeruntime.Options{Redis: a.options, Rates: a.rates, Embedded: a.isEmbedded(), Store: a.Store.server(), AtRisk: a.atRisk, Keys: keys.All(), Ledger: a.journals.KeepsLedger(), Log: a.log})
 	if err != nil {
 		return err
 	}
 	a.poolKey = key
-	a.signing.Store(s)
+	a.keys.Store(keys)
 	if err := a.parts.checkSales(d); err != nil {
 		return err
 	}
 	if err := a.lists.Start(key, d); err != nil {
 		return err
 	}
-	if err := a.unlistedItems.start(a, d); err != nil {
+	if err := a.startUnlisted(key, d); err != nil {
 		return err
 	}
 	a.runtime.Store(d) // the edge now knows which sales must exist
@@ -221,7 +222,7 @@ func (a *App) Cleanup() error {
 	a.bypassKeeper.close()
 	a.ruleTeller.close()
 	a.lists.Close()
-	a.unlistedItems.close()
+	a.unlisted.Close()
 	var err error
 	a.closeBypasses.Do(func() { err = a.bypasses.close() })
 	if a.poolKey == "" {
@@ -230,39 +231,6 @@ func (a *App) Cleanup() error {
 	key := a.poolKey
 	a.poolKey = ""
 	return errors.Join(err, a.journals.Close(), edgeruntime.Close(key))
-}
-
-// Token says how reservation tokens are signed.
-type Token struct {
-	// Keys are `auto`: an Ed25519 key that the first start makes and keeps in Caddy's storage; edges that do not share
-	// storage need an explicit key. A secret has at least 32 bytes (HS256). The first key signs, all verify. Default:
-	// `auto`.
-	Keys []TokenKey `json:"keys,omitempty"`
-	// Issuer is the claim `iss`. Default: `stockgate`.
-	Issuer string `json:"issuer,omitempty"`
-	// Audience is the claim `aud`, which the shop checks. Default: `order-backend`.
-	Audience string `json:"audience,omitempty"`
-	// Margin is how long before the end of the hold the token expires. Default: a fifth of `hold_for`, 1s to 5s.
-	Margin caddy.Duration `json:"margin,omitempty"`
-}
-
-// TokenKey is one signing key.
-type TokenKey struct {
-	// Kind is auto (Ed25519, made on first start and kept in Caddy's storage),
-	// ed25519 (PEM) or hmac (a shared secret of at least 32 bytes).
-	Kind string `json:"kind"`
-	// Material is the PEM or the secret, as a placeholder such as {env.STOCKGATE_KEY}
-	// or {file./etc/stockgate/key.pem}. None for auto.
-	Material string `json:"material,omitempty"`
-}
-
-// signing has the keys of a started app, and verifies the tokens that they signed.
-type signing struct {
-	keys     []token.Key
-	signer   *token.Signer
-	verifier *token.Verifier
-	// challenge keys are derived from keys.
-	challenge []challenge.TaskKey
 }
 
 // Interface guards

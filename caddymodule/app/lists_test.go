@@ -546,7 +546,7 @@ func loops(functions ...string) (ids []string) {
 }
 
 // keeping is where a goroutine keeps the items of all sales.
-const keeping = "app.(*itemKeeper).start."
+const keeping = "unlisted.(*itemKeeper).start."
 
 // itemKeepers returns how many edges keep the items of all sales.
 func itemKeepers() int { return len(loops(keeping)) }

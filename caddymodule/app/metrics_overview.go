@@ -108,7 +108,9 @@ func (b *overviewCollector) Collect(ch chan<- prometheus.Metric) {
 	for listing := range d.Catalogue().All {
 		gauge(b.lost, truth(listing.Lost()), listing.Sale.ID)
 		gauge(b.open, truth(listing.Status == sale.Open), listing.Sale.ID)
-		b.waitlist.report(d, listing, gauge)
+		if people, offered, ok := d.OnList(listing); ok {
+			b.waitlist.report(listing.Sale.ID, people, offered, listing.Sale.Waitlist.Max, gauge)
+		}
 		if listing.Lost() { // its units are unknown: the last known ones would be wrong
 			gauge(b.balanced, 0, listing.Sale.ID)
 			continue

@@ -1,11 +1,6 @@
 package app
 
-import (
-	"github.com/prometheus/client_golang/prometheus"
-
-	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/internal/edge"
-)
+import "github.com/prometheus/client_golang/prometheus"
 
 // waitlistGauges are the series about people who wait, of sales with a waiting list.
 type waitlistGauges struct{ people, offers, most *prometheus.Desc }
@@ -23,13 +18,9 @@ func (g *waitlistGauges) all() []*prometheus.Desc {
 	return []*prometheus.Desc{g.people, g.offers, g.most}
 }
 
-// report reports the list of a sale, if it has one.
-func (g *waitlistGauges) report(d *edgeruntime.Runtime, l *edge.Listing, gauge func(*prometheus.Desc, float64, ...string)) {
-	people, offered, ok := d.OnList(l)
-	if !ok {
-		return
-	}
-	gauge(g.people, float64(people), l.Sale.ID)
-	gauge(g.offers, float64(offered), l.Sale.ID)
-	gauge(g.most, float64(l.Sale.Waitlist.Max), l.Sale.ID)
+// report reports the list of a sale: the people on it, their open offers, and how many people it takes.
+func (g *waitlistGauges) report(id string, people, offered int, most int64, gauge func(*prometheus.Desc, float64, ...string)) {
+	gauge(g.people, float64(people), id)
+	gauge(g.offers, float64(offered), id)
+	gauge(g.most, float64(most), id)
 }

@@ -250,7 +250,7 @@ func answerTo(p *judge.Case) (t takeoff, answered bool) {
 func (g *Gate) sign(p *judge.Case, hold *reservation.Hold) (string, error) {
 	c := p.Listing.Sale.ClaimsOf(p.Attempt, hold.Lines)
 	c.ID, c.IssuedAt, c.ExpiresAt, c.Epoch, c.Sale = hold.ID, hold.Created.Unix(), hold.Exp.Unix(), hold.Epoch, hold.Sale
-	return g.App().Signer().Sign(c)
+	return g.App().Keys().Signer().Sign(c)
 }
 
 // timeToForward returns how long the shop may take for a hold that was requested at that

@@ -40,7 +40,7 @@ func (g *Gate) provisionShadow() error {
 	if !g.Shadow {
 		return nil
 	}
-	if g.App().Mirrors(g.Sale...) {
+	if g.App().Journals().Mirrors(g.Sale...) {
 		return errors.New("shadow: the app has `mirror`, which would overwrite the numbers by which the shop's own script still sells: leave mirror out until the gate is live")
 	}
 	s := &g.shadow

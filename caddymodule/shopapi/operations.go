@@ -165,7 +165,7 @@ func (c *apiCall) extend() (any, error) {
 	}
 	if claims != nil {
 		claims.ExpiresAt = hold.Exp.Unix()
-		if answer.Token, err = c.app.Signer().Sign(*claims); err != nil {
+		if answer.Token, err = c.app.Keys().Signer().Sign(*claims); err != nil {
 			return nil, fmt.Errorf("the deadline is put off, the token cannot be signed: %w", err)
 		}
 	}
@@ -199,7 +199,7 @@ func (c *apiCall) claims() (*token.Claims, error) {
 	if c.token == "" {
 		return nil, nil
 	}
-	claims, err := c.app.Verifier().Verify(c.token, token.Expect{AnySubject: true})
+	claims, err := c.app.Keys().Verifier().Verify(c.token, token.Expect{AnySubject: true})
 	if err != nil && !errors.Is(err, token.ErrExpired) {
 		return nil, malformed("token: %s", tokenFault(err))
 	}

@@ -105,6 +105,11 @@ func (b *Service) Ledger() ledger.Ledger {
 	return nil
 }
 
+// History reads movements from the journals of an edge runtime, and older ones from the ledger.
+func (b *Service) History(d *edgeruntime.Runtime) ledger.History {
+	return ledger.History{Journals: d.Store.Journal(), Ledger: b.Ledger()}
+}
+
 // KeepsLedger reports whether the configuration has a ledger.
 func (b *Service) KeepsLedger() bool { return b.module != nil }
 

@@ -14,7 +14,7 @@ import (
 // uses memory only; the sale comes from what the edge remembers.
 func (j *Judge) challenged(r *http.Request, p *Case) (no *sale.Refusal, ends bool) {
 	now := time.Now()
-	if no = j.challenge.Refuse(now, j.app.ChallengeKeys(), r.Header, j.likelySale(p.Attempt, now), clientAddress(r)); no != nil {
+	if no = j.challenge.Refuse(now, j.app.Keys().Challenge(), r.Header, j.likelySale(p.Attempt, now), clientAddress(r)); no != nil {
 		meter.CountChallenge(j.challenge.Gate)
 	}
 	return no, false
@@ -48,7 +48,7 @@ func (j *Judge) likelySale(a *sale.Attempt, now time.Time) string {
 // foreseeChallenge is challenged for an attempt that the gate may still count itself: it
 // counts nothing and spends no solution.
 func (j *Judge) foreseeChallenge(r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
-	return j.challenge.Foresee(&s.asked, s.now, j.app.ChallengeKeys(), r.Header, j.likelySale(s.purchase.Attempt, s.now), clientAddress(r)), false
+	return j.challenge.Foresee(&s.asked, s.now, j.app.Keys().Challenge(), r.Header, j.likelySale(s.purchase.Attempt, s.now), clientAddress(r)), false
 }
 
 // settleChallenge counts an attempt that is refused from memory, and spends its solution, as challenged
@@ -59,7 +59,7 @@ func (j *Judge) settleChallenge(s *Foresight, no *sale.Refusal) *sale.Refusal {
 		meter.CountChallenge(j.challenge.Gate)
 		return no
 	}
-	late := j.challenge.Settle(&s.asked, s.now, j.app.ChallengeKeys())
+	late := j.challenge.Settle(&s.asked, s.now, j.app.Keys().Challenge())
 	if late == nil {
 		return no
 	}

@@ -153,7 +153,7 @@ func (j *Judge) unitsGone(_ *http.Request, p *Case) (no *sale.Refusal, ends bool
 // outgrowsToken refuses an order whose token would be too large, before its stock is held. A remembered cart
 // may have become smaller since: it is read again first.
 func (j *Judge) outgrowsToken(_ *http.Request, p *Case) (no *sale.Refusal, ends bool) {
-	if !p.Remembered && !j.app.Signer().Fits(p.Listing.Sale.ClaimsOf(p.Attempt, p.Lines)) {
+	if !p.Remembered && !j.app.Keys().Signer().Fits(p.Listing.Sale.ClaimsOf(p.Attempt, p.Lines)) {
 		no = RefuseTooLong
 	}
 	return no, false

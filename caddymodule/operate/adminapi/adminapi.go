@@ -16,6 +16,10 @@ const ByHeader = "Stockgate-By"
 // Stockgate or another server has answered.
 const ServedHeader = "Stockgate-Admin"
 
+// OperatorCause begins the cause of what operators settle. Behind a colon follows who it was: a user whom a
+// page has authenticated, or name@address as the caller of the admin API says.
+const OperatorCause = "operator"
+
 // PlainText returns the part of a text that a name in a journal entry or a log line may have:
 // its printable ASCII characters without space, at most most bytes.
 func PlainText(text string, most int) string {

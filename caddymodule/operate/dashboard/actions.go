@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/operate/operator"
+	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/internal/store/journal"
 )
 
@@ -45,8 +45,8 @@ func (a *actions) add(m *journal.Movement) {
 		if m.Kind == "returned" { // the id of the return stands before
 			_, cause, _ = strings.Cut(cause, " ")
 		}
-		who, named := strings.CutPrefix(cause, operator.Cause+":")
-		if !named && cause != operator.Cause {
+		who, named := strings.CutPrefix(cause, adminapi.OperatorCause+":")
+		if !named && cause != adminapi.OperatorCause {
 			return
 		}
 		if did.Who = who; !named {

@@ -109,7 +109,7 @@ func collectReport(ctx context.Context, a *app.App, d *edgeruntime.Runtime, id s
 	if err != nil {
 		return nil, err
 	}
-	history := a.History(d)
+	history := a.Journals().History(d)
 	for after := int64(0); after < head.Last; {
 		movements, err := history.Read(ctx, id, head.Epoch, after, reportPage)
 		if gap, ok := errors.AsType[*journal.GapError](err); ok && gap.Have > 0 && after == 0 {
@@ -175,7 +175,7 @@ func reportWaits(h histogram) report.Waits {
 
 // ledgerSays compares the ledger with the journal.
 func ledgerSays(ctx context.Context, a *app.App, id string, head journal.Head) (text string, agrees *bool) {
-	books, good := a.Ledger(), false
+	books, good := a.Journals().Ledger(), false
 	if books == nil {
 		return "No ledger is kept, so only Redis knows what was sold: add `ledger sqlite FILE`, `ledger postgres DSN` or `ledger mysql DSN`.", nil
 	}

@@ -70,8 +70,8 @@ func (d *examination) gate(g *judge.Judge, plan *fast.RoutePlan, all []*judge.Ju
 		d.Add(adminapi.LevelWarning, risk.About, "%s", risk.Text)
 	}
 	if g.OtherItems == "pass" {
-		if d.runtime.Ready() == nil && d.app.IsListedUnknown() {
-			d.Add(adminapi.LevelError, "others", "%s: %s", name, app.NoItemUnlisted)
+		if trouble := d.app.UnlistedTrouble(); trouble != "" && d.runtime.Ready() == nil {
+			d.Add(adminapi.LevelError, "others", "%s: %s", name, trouble)
 		} else {
 			d.Add(adminapi.LevelOK, "others", "%s lets items pass that no sale lists", name)
 		}

@@ -16,7 +16,7 @@ import (
 
 // ledger examines whether the database of the ledger answers and has its tables.
 func (d *examination) ledger() {
-	db := d.app.Ledger()
+	db := d.app.Journals().Ledger()
 	if db == nil {
 		return // a finding about each open sale says so
 	}
@@ -43,7 +43,7 @@ func (d *examination) judgeJournal(b *reservation.SaleStock, head journal.Head) 
 	if head.Fenced { // judgeFence says so, and what is lost is known afterwards
 		return
 	}
-	withLedger := d.app.Ledger() != nil
+	withLedger := d.app.Journals().Ledger() != nil
 	if withLedger && d.lost(b.ID, head) {
 		return
 	}
@@ -63,7 +63,7 @@ func (d *examination) judgeJournal(b *reservation.SaleStock, head journal.Head) 
 		d.Add(adminapi.LevelError, "ledger", "these edges keep ledgers of their own of %s: %s; one may lack what the other has, and a rebuild from it would sell that again: give every edge the same ledger, `ledger postgres` or `ledger mysql` on several machines",
 			b.ID, strings.Join(edges, ", "))
 	}
-	own, err := ledger.Standing(ctx, d.runtime.Store.Journal(), d.app.Ledger(), b.ID, head)
+	own, err := ledger.Standing(ctx, d.runtime.Store.Journal(), d.app.Journals().Ledger(), b.ID, head)
 	behind := fmt.Sprintf("%d movements of %s, the oldest for %v", own.Behind(), b.ID, own.Age.Round(time.Second))
 	_, gap := errors.AsType[*ledger.PositionError](err)
 	switch {
@@ -87,7 +87,7 @@ func (d *examination) judgeJournal(b *reservation.SaleStock, head journal.Head) 
 func (d *examination) lost(id string, head journal.Head) bool {
 	ctx, cancel := d.call()
 	defer cancel()
-	at, err := d.app.Ledger().Position(ctx, id)
+	at, err := d.app.Journals().Ledger().Position(ctx, id)
 	switch {
 	case err != nil, at == ledger.Position{}: // the finding ledger says why
 		return false

@@ -140,7 +140,7 @@ func (d *examination) judgeMirror(b *reservation.SaleStock, head journal.Head) {
 	ctx, cancel := d.call()
 	defer cancel()
 	s, until, err := d.runtime.Store.Journal().Mirror(ctx, b.ID)
-	configured := d.app.Mirrors(b.ID)
+	configured := d.app.Journals().Mirrors(b.ID)
 	switch {
 	case err != nil || s == nil && !configured: // SaleStock says it
 		return
@@ -258,12 +258,12 @@ func (d *examination) whyDoubt() string {
 
 // otherLedger adds a finding if another edge's ledger has more of a lost sale than this edge's.
 func (d *examination) otherLedger(id string) {
-	if d.app.Ledger() == nil {
+	if d.app.Journals().Ledger() == nil {
 		return
 	}
 	ctx, cancel := d.call()
 	defer cancel()
-	if err := recovery.NewerLedger(ctx, d.app.Ledger(), d.runtime.Store, id); errors.Is(err, shard.ErrRefused) {
+	if err := recovery.NewerLedger(ctx, d.app.Journals().Ledger(), d.runtime.Store, id); errors.Is(err, shard.ErrRefused) {
 		d.Add(adminapi.LevelError, "ledger", "%v", err)
 	}
 }

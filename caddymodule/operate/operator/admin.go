@@ -2,31 +2,19 @@
 package operator
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"net/http"
-	"time"
+	"slices"
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/internal/request"
-	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
-	"github.com/stockgate/stockgate/internal/ledger"
-	"github.com/stockgate/stockgate/internal/sale"
-	"github.com/stockgate/stockgate/internal/store/reservation"
-	"github.com/stockgate/stockgate/internal/store/shard"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/gates"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/journals"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/reservations"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/sales"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 )
 
 func init() { caddy.RegisterModule(AdminAPI{}) }
-
-const (
-	// adminTimeout bounds one request of the admin API.
-	adminTimeout = 15 * time.Second
-	// adminBody bounds the body of a request that is not a sale file.
-	adminBody = 4 << 10
-)
 
 // AdminAPI lets operators manage sales and reservations, on Caddy's admin endpoint. It makes
 // changes in Redis, so that all edges follow them.
@@ -99,153 +87,24 @@ func (AdminAPI) CaddyModule() caddy.ModuleInfo {
 	return caddy.ModuleInfo{ID: "admin.api.stockgate", New: func() caddy.Module { return new(AdminAPI) }}
 }
 
-// Routes returns the routes of the admin endpoint. Every request looks up the app, because
-// the endpoint is made before the apps and outlives a reload.
+// Routes returns the routes of the admin endpoint.
 func (AdminAPI) Routes() []caddy.AdminRoute {
-	routes := []struct {
-		pattern string
-		handle  func(*operator, *http.Request) (any, error)
-	}{
-		{"GET /stockgate/sales", (*operator).listSales},
-		{"GET /stockgate/sales/{id}", (*operator).showSale},
-		{"GET /stockgate/sales/{id}/file", (*operator).saleFile},
-		{"GET /stockgate/sales/{id}/tally", (*operator).tallySale},
-		{"GET /stockgate/sales/{id}/counts", (*operator).countSale},
-		{"PUT /stockgate/sales/{id}", (*operator).applySale},
-		{"POST /stockgate/sales/{id}/open", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Open) }},
-		{"POST /stockgate/sales/{id}/pause", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Paused) }},
-		{"POST /stockgate/sales/{id}/close", func(o *operator, r *http.Request) (any, error) { return o.setStatus(r, sale.Closed) }},
-		{"DELETE /stockgate/sales/{id}", (*operator).deleteSale},
-		{"POST /stockgate/sales/{id}/align", (*operator).alignSale},
-		{"POST /stockgate/sales/{id}/forget_shadow", (*operator).forgetShadow},
-		{"POST /stockgate/sales/{id}/unfence", (*operator).unfenceSale},
-		{"POST /stockgate/sales/{id}/items/{sku}/stock", (*operator).addStock},
-		{"GET /stockgate/sales/{id}/schedule", (*operator).showSchedule},
-		{"POST /stockgate/sales/{id}/schedule", (*operator).scheduleAct},
-		{"DELETE /stockgate/sales/{id}/schedule/{number}", (*operator).cancelAct},
-		{"POST /stockgate/sales/{id}/move_in", (*operator).moveIn},
-		{"GET /stockgate/sales/{id}/queue", (*operator).showQueue},
-		{"POST /stockgate/sales/{id}/queue/pause", (*operator).pauseQueue},
-		{"POST /stockgate/sales/{id}/queue/resume", (*operator).resumeQueue},
-		{"POST /stockgate/sales/{id}/queue/drain", (*operator).drainQueue},
-		{"GET /stockgate/sales/{id}/waitlist", (*operator).showWaitlist},
-		{"POST /stockgate/sales/{id}/waitlist/pause", (*operator).pauseOffers},
-		{"POST /stockgate/sales/{id}/waitlist/resume", (*operator).resumeOffers},
-		{"POST /stockgate/sales/{id}/rebuild", (*operator).rebuildSale},
-		{"GET /stockgate/sales/{id}/holds", (*operator).listHolds},
-		{"GET /stockgate/holds", (*operator).listHolds},
-		{"POST /stockgate/sales/{id}/holds/confirm", (*operator).confirmHolds},
-		{"POST /stockgate/sales/{id}/holds/release", (*operator).releaseHolds},
-		{"POST /stockgate/sales/{id}/holds/names", (*operator).namesIn},
-		{"POST /stockgate/sales/{id}/returns", (*operator).giveBackMany},
-		{"GET /stockgate/sales/{id}/journal", (*operator).showJournal},
-		{"GET /stockgate/sales/{id}/journal/movements", (*operator).readMovements},
-		{"GET /stockgate/journals", (*operator).listJournals},
-		{"POST /stockgate/sales/{id}/reconcile", (*operator).reconcile},
-		{"GET /stockgate/lists", (*operator).listLists},
-		{"GET /stockgate/lists/{name}", (*operator).showList},
-		{"POST /stockgate/lists/{name}/add", func(o *operator, r *http.Request) (any, error) { return o.changeList(r, "add") }},
-		{"POST /stockgate/lists/{name}/remove", func(o *operator, r *http.Request) (any, error) { return o.changeList(r, "remove") }},
-		{"POST /stockgate/person/show", (*operator).showPerson},
-		{"POST /stockgate/person/erase", (*operator).erasePerson},
-		{"GET /stockgate/reservations/{id}", (*operator).showReservation},
-		{"POST /stockgate/reservations/{id}/confirm", (*operator).confirm},
-		{"POST /stockgate/reservations/{id}/release", (*operator).release},
-		{"POST /stockgate/reservations/{id}/return", (*operator).giveBack},
-		{"POST /stockgate/reservations/{id}/extend", (*operator).extend},
-		{"POST /stockgate/key/replace", (*operator).replaceKey},
-		{"DELETE /stockgate/edges/{edge}", (*operator).forgetEdge},
-		{"POST /stockgate/move/undo", (*operator).undoMove},
-		{"GET /stockgate/health", (*operator).health},
-		{"GET /stockgate/doctor", (*operator).examine},
-		{"GET /stockgate/gates", (*operator).listGates},
-		{"POST /stockgate/gates/{name}/try", (*operator).tryGate},
-		{"POST /stockgate/try", (*operator).tryGate},
-		{"POST /stockgate/gates/{name}/bypass", (*operator).beginBypass},
-		{"POST /stockgate/bypass", (*operator).beginBypass},
-		{"DELETE /stockgate/gates/{name}/bypass", (*operator).endBypass},
-		{"DELETE /stockgate/bypass", (*operator).endBypass},
-		{"GET /stockgate/bypasses", (*operator).listBypasses},
-		{"POST /stockgate/notify/test", (*operator).testNotify},
-	}
-	out := make([]caddy.AdminRoute, len(routes))
-	for i, route := range routes {
-		out[i] = caddy.AdminRoute{Pattern: route.pattern, Handler: serveOperator(route.handle)}
-	}
-	return append(out,
-		caddy.AdminRoute{Pattern: "POST /stockgate/store/backup", Handler: caddy.AdminHandlerFunc(serveBackup)},
-		caddy.AdminRoute{Pattern: "POST /stockgate/move", Handler: caddy.AdminHandlerFunc(serveMove)},
-	)
-}
-
-// operatorOf finds the edge runtime for a request; nil: it has answered that there is none.
-func operatorOf(w http.ResponseWriter, r *http.Request) (*operator, error) {
-	w.Header().Set(adminapi.ServedHeader, "1")
-	app := app.Active()
-	if app == nil || app.Runtime() == nil {
-		return nil, refuse(w, caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Message: noApp})
-	}
-	return &operator{app: app, runtime: app.Runtime(), by: request.By(r), cause: causeOf(r), log: caddy.Log().Named("admin.api.stockgate")}, nil
-}
-
-// serveOperator makes an admin handler. It finds the edge runtime and writes what handle
-// returns as an HTTP response.
-func serveOperator(handle func(*operator, *http.Request) (any, error)) caddy.AdminHandler {
-	return caddy.AdminHandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
-		o, err := operatorOf(w, r)
-		if o == nil {
-			return err
-		}
-		// a change that has begun is finished, whether or not the client waits for it
-		var cancel context.CancelFunc
-		o.ctx, cancel = context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
-		defer cancel()
-		answer, err := handle(o, r)
-		if err != nil {
-			return refuse(w, apiError(err))
-		}
-		status := http.StatusOK
-		if h, ok := answer.(adminapi.Health); ok && !h.Ready {
-			status = http.StatusServiceUnavailable
-		}
-		return write(w, status, answer)
+	return slices.Concat(sales.Routes(), reservations.Routes(), gates.Routes(), journals.Routes(), []caddy.AdminRoute{
+		serve.Route("GET /stockgate/lists", listLists),
+		serve.Route("GET /stockgate/lists/{name}", showList),
+		serve.Route("POST /stockgate/lists/{name}/add", func(o *serve.Operator, r *http.Request) (any, error) { return changeList(o, r, "add") }),
+		serve.Route("POST /stockgate/lists/{name}/remove", func(o *serve.Operator, r *http.Request) (any, error) { return changeList(o, r, "remove") }),
+		serve.Route("POST /stockgate/person/show", showPerson),
+		serve.Route("POST /stockgate/person/erase", erasePerson),
+		serve.Route("POST /stockgate/key/replace", replaceKey),
+		serve.Route("DELETE /stockgate/edges/{edge}", forgetEdge),
+		serve.Route("POST /stockgate/move/undo", undoMove),
+		serve.Route("GET /stockgate/health", health),
+		serve.Route("GET /stockgate/doctor", examine),
+		serve.Route("POST /stockgate/notify/test", testNotify),
+		{Pattern: "POST /stockgate/store/backup", Handler: caddy.AdminHandlerFunc(serveBackup)},
+		{Pattern: "POST /stockgate/move", Handler: caddy.AdminHandlerFunc(serveMove)},
 	})
-}
-
-// notFoundError says that something does not exist.
-type notFoundError struct{ error }
-
-func (e notFoundError) Unwrap() error { return e.error }
-
-// apiError gives an error its status.
-func apiError(err error) caddy.APIError {
-	status := http.StatusInternalServerError
-	var tooLarge *http.MaxBytesError
-	var input request.Error
-	var missing notFoundError
-	var conflict *reservation.ConflictError
-	var refund *reservation.RefundNeededError
-	var early *reservation.TooSoonError
-	var many *reservation.TooManyError
-	message := err.Error()
-	switch {
-	case errors.As(err, &tooLarge):
-		status = http.StatusRequestEntityTooLarge
-		message = fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit)
-	case errors.As(err, &input):
-		status = http.StatusBadRequest
-	case errors.As(err, &missing), errors.Is(err, shard.ErrNoSale), errors.Is(err, reservation.ErrNotFound):
-		status = http.StatusNotFound
-	case errors.As(err, &refund):
-		status, message = http.StatusConflict, "refund_needed: "+message
-	case errors.Is(err, shard.ErrRefused), errors.As(err, &conflict), errors.As(err, &early), errors.As(err, &many),
-		errors.Is(err, reservation.ErrReused):
-		status = http.StatusConflict
-	case errors.Is(err, shard.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, shard.ErrStarting),
-		errors.Is(err, ledger.ErrLedger), errors.Is(err, ledger.ErrLedger), errors.Is(err, shard.ErrNewerSchema), errors.Is(err, shard.ErrMemoryPolicy):
-		status = http.StatusServiceUnavailable
-	}
-	return caddy.APIError{HTTPStatus: status, Err: err, Message: message}
 }
 
 // Interface guards

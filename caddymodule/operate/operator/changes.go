@@ -1,7 +1,6 @@
 package operator
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"net/http"
@@ -9,13 +8,9 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 )
-
-// Cause begins the cause of what operators settle. Behind a colon follows who it was: a user whom a
-// page has authenticated, or name@address as the caller of the admin API says.
-const Cause = "operator"
 
 // changes are the routes that Changes serves.
 var changes = []string{
@@ -31,9 +26,6 @@ var changes = []string{
 	"POST /stockgate/reservations/{id}/confirm",
 	"POST /stockgate/reservations/{id}/release",
 }
-
-// userKey is the context key of the user for whom Changes serves a request.
-type userKey struct{}
 
 // Changes returns a handler of those requests of the admin API that change sales and holds,
 // for pages outside of the admin endpoint. Errors are JSON, as there. The caller has
@@ -52,18 +44,10 @@ func Changes() http.Handler {
 // journal will name. It does not keep what the client says of itself.
 func WithUser(r *http.Request, user string) *http.Request {
 	user = adminapi.PlainText(user, 64)
-	r = r.Clone(context.WithValue(r.Context(), userKey{}, user))
+	r = r.Clone(serve.WithUser(r.Context(), user))
 	r.Header.Set(adminapi.ByHeader, user)
 	r.TLS = nil // the user may be another one than the certificate's
 	return r
-}
-
-// causeOf returns the cause of the reservations that a request settles.
-func causeOf(r *http.Request) string {
-	if user, ok := r.Context().Value(userKey{}).(string); ok {
-		return Cause + ":" + user
-	}
-	return Cause + ":" + request.By(r)
 }
 
 // userHandler serves a route of the admin endpoint to a user.
@@ -71,7 +55,7 @@ type userHandler struct{ caddy.AdminHandler }
 
 func (h userHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var err error = caddy.APIError{HTTPStatus: http.StatusForbidden, Message: "the request has no user"}
-	if user, _ := r.Context().Value(userKey{}).(string); user != "" {
+	if serve.User(r.Context()) != "" {
 		err = h.AdminHandler.ServeHTTP(w, r)
 	}
 	if err == nil {

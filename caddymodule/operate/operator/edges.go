@@ -7,10 +7,11 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 )
 
 // forgetEdge ends the warning about an edge that does not come back.
-func (o *operator) forgetEdge(r *http.Request) (any, error) {
+func forgetEdge(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -18,9 +19,9 @@ func (o *operator) forgetEdge(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	silent, err := o.runtime.Leases().Forget(o.ctx, id)
+	silent, err := o.Runtime.Leases().Forget(o.Ctx, id)
 	if !silent && err == nil {
 		return adminapi.EdgeForgotten{ID: id}, nil
 	}
-	return adminapi.EdgeForgotten{ID: id, WasSilent: silent}, o.noted(err, "silent edge forgotten", zap.String("edge", id))
+	return adminapi.EdgeForgotten{ID: id, WasSilent: silent}, o.Noted(err, "silent edge forgotten", zap.String("edge", id))
 }

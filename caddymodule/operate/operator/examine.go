@@ -6,10 +6,11 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/doctor"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 )
 
 // examine answers with the doctor's findings.
-func (o *operator) examine(r *http.Request) (any, error) {
+func examine(o *serve.Operator, r *http.Request) (any, error) {
 	query, err := request.Query(r, "older")
 	if err != nil {
 		return nil, err
@@ -20,5 +21,5 @@ func (o *operator) examine(r *http.Request) (any, error) {
 			return nil, request.Bad("older must be a length of time such as 10m")
 		}
 	}
-	return doctor.Examine(o.ctx, o.app, o.runtime, doubt), nil
+	return doctor.Examine(o.Ctx, o.App, o.Runtime, doubt), nil
 }

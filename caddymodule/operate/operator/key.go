@@ -8,6 +8,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
@@ -16,12 +17,12 @@ const beginsAnew = "the identity secret is lost with the old key: purchase limit
 	"lists in redis match nothing until they are imported again, and idempotency keys and refs of before are unknown"
 
 // replaceKey registers this edge's key in the place of a lost one.
-func (o *operator) replaceKey(r *http.Request) (any, error) {
+func replaceKey(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
 	var asked adminapi.KeyReplacement
-	if err := request.JSON(r, adminBody, &asked); err != nil {
+	if err := request.JSON(r, serve.SmallBody, &asked); err != nil {
 		return nil, err
 	}
 	var old *shard.SigningKey
@@ -34,24 +35,24 @@ func (o *operator) replaceKey(r *http.Request) (any, error) {
 	if old == nil && !asked.BeginAnew {
 		return nil, shard.Refused("%s. Restore the old key if there is a copy of it, or accept that with --begin-anew (begin_anew in a request)", beginsAnew)
 	}
-	if err := o.alone(asked.Force); err != nil {
+	if err := alone(o, asked.Force); err != nil {
 		return nil, err
 	}
-	lost, err := o.runtime.ReplaceKey(o.ctx, old)
-	if err = o.noted(err, "signing key replaced", zap.String("lost", lost), zap.Bool("secret_kept", old != nil)); err != nil {
+	lost, err := o.Runtime.ReplaceKey(o.Ctx, old)
+	if err = o.Noted(err, "signing key replaced", zap.String("lost", lost), zap.Bool("secret_kept", old != nil)); err != nil {
 		return nil, err
 	}
-	n, err := o.runtime.Enrolment(o.ctx)
+	n, err := o.Runtime.Enrolment(o.Ctx)
 	return adminapi.KeyReplaced{Lost: lost, Key: n.Signing, SecretKept: old != nil}, err
 }
 
 // alone refuses while other edges listen on this Redis: they may sign with the registered key,
 // and would be locked out.
-func (o *operator) alone(force bool) error {
-	if force || o.app.RedisOptions().Cluster || o.runtime.IsLocal() {
+func alone(o *serve.Operator, force bool) error {
+	if force || o.App.RedisOptions().Cluster || o.Runtime.IsLocal() {
 		return nil
 	}
-	n, err := o.runtime.Store.Shard().Listeners(o.ctx)
+	n, err := o.Runtime.Store.Shard().Listeners(o.Ctx)
 	if err != nil {
 		return err
 	}

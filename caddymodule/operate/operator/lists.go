@@ -13,6 +13,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
@@ -21,13 +22,13 @@ import (
 // and as JSON escapes them.
 const listBody = adminapi.ListBatch * (6*accesslist.MaxValue + 32)
 
-func (o *operator) listLists(r *http.Request) (any, error) {
+func listLists(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	all := adminapi.ListStates{Lists: make([]adminapi.ListState, 0, len(o.app.NamedLists().All()))}
-	for _, name := range slices.Sorted(maps.Keys(o.app.NamedLists().All())) {
-		s, err := o.listState(o.app.NamedLists().All()[name])
+	all := adminapi.ListStates{Lists: make([]adminapi.ListState, 0, len(o.App.NamedLists().All()))}
+	for _, name := range slices.Sorted(maps.Keys(o.App.NamedLists().All())) {
+		s, err := listState(o, o.App.NamedLists().All()[name])
 		if err != nil {
 			return nil, err
 		}
@@ -36,19 +37,19 @@ func (o *operator) listLists(r *http.Request) (any, error) {
 	return all, nil
 }
 
-func (o *operator) showList(r *http.Request) (any, error) {
+func showList(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	l, err := o.readList(r)
+	l, err := readList(o, r)
 	if err != nil {
 		return nil, err
 	}
-	return o.listState(l)
+	return listState(o, l)
 }
 
 // listState returns the state of a list.
-func (o *operator) listState(l *accesslist.List) (s adminapi.ListState, err error) {
+func listState(o *serve.Operator, l *accesslist.List) (s adminapi.ListState, err error) {
 	s = adminapi.ListState{Name: l.Name, Source: l.Source.Source, Path: l.Path}
 	if l.File != nil {
 		s.Entries = int64(l.File.Stats().Entries)
@@ -57,37 +58,37 @@ func (o *operator) listState(l *accesslist.List) (s adminapi.ListState, err erro
 		}
 		return s, nil
 	}
-	s.Entries, err = l.Count(o.ctx, o.runtime)
+	s.Entries, err = l.Count(o.Ctx, o.Runtime)
 	return s, err
 }
 
 // readList returns the list that the path names.
-func (o *operator) readList(r *http.Request) (*accesslist.List, error) {
+func readList(o *serve.Operator, r *http.Request) (*accesslist.List, error) {
 	name := r.PathValue("name")
-	if l, ok := o.app.NamedLists().All()[name]; ok {
+	if l, ok := o.App.NamedLists().All()[name]; ok {
 		return l, nil
 	}
-	known := strings.Join(slices.Sorted(maps.Keys(o.app.NamedLists().All())), ", ")
+	known := strings.Join(slices.Sorted(maps.Keys(o.App.NamedLists().All())), ", ")
 	if known == "" {
 		known = "none: write `list <name> redis` in the global option stockgate"
 	}
-	return nil, notFoundError{fmt.Errorf("there is no list %.80q; there are %s", name, known)}
+	return nil, serve.NotFound(fmt.Errorf("there is no list %.80q; there are %s", name, known))
 }
 
 // changeList adds entries to a list that is kept in Redis, or removes some. Up to
 // 500 are one step in Redis; what an error leaves undone may be requested again.
-func (o *operator) changeList(r *http.Request, op string) (any, error) {
+func changeList(o *serve.Operator, r *http.Request, op string) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	l, err := o.readList(r)
+	l, err := readList(o, r)
 	if err != nil {
 		return nil, err
 	}
 	if l.File != nil {
 		return nil, fmt.Errorf("%w: the list %s is read from the file %s: change the file", shard.ErrRefused, l.Name, l.Path)
 	}
-	rules, err := o.app.IdentityRules()
+	rules, err := o.App.IdentityRules()
 	if err != nil {
 		return nil, err
 	}
@@ -99,15 +100,15 @@ func (o *operator) changeList(r *http.Request, op string) (any, error) {
 	if op == "remove" {
 		message = "list entries removed"
 	}
-	n, err := l.Change(o.ctx, o.runtime, op == "remove", entries)
+	n, err := l.Change(o.Ctx, o.Runtime, op == "remove", entries)
 	if err != nil {
 		if n > 0 && errors.Is(err, shard.ErrRefused) {
 			err = fmt.Errorf("%w; %d entries before that were changed", err, n)
 		}
-		return nil, o.noted(err, message, zap.String("list", l.Name), zap.Int("entries", len(entries)))
+		return nil, o.Noted(err, message, zap.String("list", l.Name), zap.Int("entries", len(entries)))
 	}
 	// the log does not name buyers
-	o.log.Info(message, zap.String("by", o.by), zap.String("list", l.Name), zap.Int("entries", len(entries)), zap.Int("changed", n))
+	o.Log.Info(message, zap.String("by", o.By), zap.String("list", l.Name), zap.Int("entries", len(entries)), zap.Int("changed", n))
 	return adminapi.ListChanged{Name: l.Name, Changed: n}, nil
 }
 

@@ -11,16 +11,17 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
 // moveStock moves all stock to another Redis.
-func (o *operator) moveStock(r *http.Request, stage func(what string)) (*adminapi.StockMoved, error) {
+func moveStock(o *serve.Operator, r *http.Request, stage func(what string)) (*adminapi.StockMoved, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
 	var asked adminapi.MoveRequest
-	if err := request.JSON(r, adminBody, &asked); err != nil {
+	if err := request.JSON(r, serve.SmallBody, &asked); err != nil {
 		return nil, err
 	}
 	to, err := targetOf(&asked)
@@ -30,16 +31,16 @@ func (o *operator) moveStock(r *http.Request, stage func(what string)) (*adminap
 	// it goes on after the client has disconnected: stock that is half copied sells nothing
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminapi.MoveTimeout)
 	defer cancel()
-	to.By, to.Stage = o.by, func(what string) {
-		o.log.Info("moving the stock", zap.String("by", o.by), zap.String("stage", what))
+	to.By, to.Stage = o.By, func(what string) {
+		o.Log.Info("moving the stock", zap.String("by", o.By), zap.String("stage", what))
 		stage(what)
 	}
-	done, err := o.runtime.Move(ctx, *to)
+	done, err := o.Runtime.Move(ctx, *to)
 	if err != nil {
-		o.log.Error("the stock is not moved", zap.String("by", o.by), zap.Error(err))
+		o.Log.Error("the stock is not moved", zap.String("by", o.By), zap.Error(err))
 		return nil, err
 	}
-	o.log.Info("the stock is moved, and sells nothing here any more", zap.String("by", o.by), zap.String("to", done.Where), zap.Strings("sales", done.Sales), zap.Int("keys", done.Keys))
+	o.Log.Info("the stock is moved, and sells nothing here any more", zap.String("by", o.By), zap.String("to", done.Where), zap.Strings("sales", done.Sales), zap.Int("keys", done.Keys))
 	return &adminapi.StockMoved{Where: done.Where, Sales: done.Sales, Keys: done.Keys, Before: done.Before}, nil
 }
 
@@ -68,27 +69,27 @@ func targetOf(asked *adminapi.MoveRequest) (*edgeruntime.MoveOptions, error) {
 
 // serveMove moves the stock. Responses of status 102 name its stages.
 func serveMove(w http.ResponseWriter, r *http.Request) error {
-	o, err := operatorOf(w, r)
+	o, err := serve.Of(w, r)
 	if o == nil {
 		return err
 	}
-	done, err := o.moveStock(r, stages(w))
+	done, err := moveStock(o, r, stages(w))
 	if err != nil {
-		return refuse(w, apiError(err))
+		return serve.Refuse(w, err)
 	}
-	return write(w, http.StatusOK, done)
+	return serve.Write(w, http.StatusOK, done)
 }
 
 // undoMove ends a move that has not finished.
-func (o *operator) undoMove(r *http.Request) (any, error) {
+func undoMove(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminapi.MoveTimeout)
 	defer cancel()
-	if err := o.runtime.UndoMove(ctx); err != nil {
+	if err := o.Runtime.UndoMove(ctx); err != nil {
 		return nil, err
 	}
-	o.ctx = ctx
-	return map[string]bool{"undone": true}, o.noted(nil, "a move of the stock is given up: it stays here")
+	o.Ctx = ctx
+	return map[string]bool{"undone": true}, o.Noted(nil, "a move of the stock is given up: it stays here")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/queue"
 	"github.com/stockgate/stockgate/internal/store/reservation"
@@ -33,22 +34,22 @@ type person struct {
 }
 
 // readPerson reads a request, and hashes the identities as gates do. No error has a value: errors are logged.
-func (o *operator) readPerson(r *http.Request) (*person, error) {
+func readPerson(o *serve.Operator, r *http.Request) (*person, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
 	p := new(person)
-	if err := request.JSON(r, 8*adminBody, &p.PersonRequest); err != nil {
+	if err := request.JSON(r, 8*serve.SmallBody, &p.PersonRequest); err != nil {
 		return nil, err
 	}
 	if len(p.Identities) == 0 {
 		return nil, request.Bad("name the person: {\"identities\":{\"buyer\":\"u42\"}}, by %s", strings.Join(adminapi.PersonKinds, ", "))
 	}
-	rules, err := o.app.IdentityRules()
+	rules, err := o.App.IdentityRules()
 	if err != nil {
 		return nil, err
 	}
-	secret, err := o.runtime.Secret()
+	secret, err := o.Runtime.Secret()
 	if err != nil {
 		return nil, err
 	}
@@ -77,21 +78,21 @@ func normalPerson(rules sale.IdentityRules, kind, value string) (string, error) 
 	return value, nil
 }
 
-func (o *operator) showPerson(r *http.Request) (any, error) {
-	p, err := o.readPerson(r)
+func showPerson(o *serve.Operator, r *http.Request) (any, error) {
+	p, err := readPerson(o, r)
 	if err != nil {
 		return nil, err
 	}
 	if p.DryRun || p.Lists {
 		return nil, request.Bad("dry_run and lists are for person/erase")
 	}
-	return o.findPerson(p)
+	return findPerson(o, p)
 }
 
 // findPerson searches a stretch of the sales, and at the end of the last one the lists and the ledger.
-func (o *operator) findPerson(p *person) (*adminapi.PersonData, error) {
+func findPerson(o *serve.Operator, p *person) (*adminapi.PersonData, error) {
 	found := &adminapi.PersonData{Sales: []adminapi.PersonSale{}, Lists: []adminapi.PersonListed{}, Ledger: []adminapi.PersonRows{}, Unsearched: []string{}}
-	ids, err := o.runtime.Store.Journal().Sales(o.ctx)
+	ids, err := o.Runtime.Store.Journal().Sales(o.Ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (o *operator) findPerson(p *person) (*adminapi.PersonData, error) {
 		if id <= p.After {
 			continue
 		}
-		size, err := o.runtime.Store.TraceSize(o.ctx, id)
+		size, err := o.Runtime.Store.TraceSize(o.Ctx, id)
 		if err != nil {
 			return nil, err
 		}
@@ -109,21 +110,21 @@ func (o *operator) findPerson(p *person) (*adminapi.PersonData, error) {
 		}
 		looked += size
 		found.Next = id
-		if err := o.findInSale(found, id, p.hashes); err != nil {
+		if err := findInSale(o, found, id, p.hashes); err != nil {
 			return nil, err
 		}
 	}
 	found.Next = ""
 	found.Unsearched = append(found.Unsearched, unsearched...)
-	if err := o.findInLists(found, p.entries); err != nil {
+	if err := findInLists(o, found, p.entries); err != nil {
 		return nil, err
 	}
-	o.findInLedger(found, p.hashes)
+	findInLedger(o, found, p.hashes)
 	return found, nil
 }
 
-func (o *operator) findInSale(found *adminapi.PersonData, id string, who []reservation.HashedIdentity) error {
-	trace, err := o.runtime.Store.Trace(o.ctx, id, who)
+func findInSale(o *serve.Operator, found *adminapi.PersonData, id string, who []reservation.HashedIdentity) error {
+	trace, err := o.Runtime.Store.Trace(o.Ctx, id, who)
 	if err != nil {
 		return err
 	}
@@ -134,7 +135,7 @@ func (o *operator) findInSale(found *adminapi.PersonData, id string, who []reser
 		return nil
 	}
 	s := adminapi.PersonSale{ID: id, Trace: *trace}
-	if l, ok := o.runtime.Catalogue().Sale(id); ok {
+	if l, ok := o.Runtime.Catalogue().Sale(id); ok {
 		s.Status = l.Status
 	}
 	found.Sales = append(found.Sales, s)
@@ -142,14 +143,14 @@ func (o *operator) findInSale(found *adminapi.PersonData, id string, who []reser
 }
 
 // findInLists looks into the lists that this configuration names.
-func (o *operator) findInLists(found *adminapi.PersonData, entries accesslist.Entries) error {
-	for _, name := range slices.Sorted(maps.Keys(o.app.NamedLists().All())) {
-		l := o.app.NamedLists().All()[name]
+func findInLists(o *serve.Operator, found *adminapi.PersonData, entries accesslist.Entries) error {
+	for _, name := range slices.Sorted(maps.Keys(o.App.NamedLists().All())) {
+		l := o.App.NamedLists().All()[name]
 		if l.File != nil {
 			found.Unsearched = append(found.Unsearched, "the list "+name+": it is the file "+l.Path)
 			continue
 		}
-		kinds, unsearchable, err := l.Kinds(o.ctx, o.runtime, entries)
+		kinds, unsearchable, err := l.Kinds(o.Ctx, o.Runtime, entries)
 		if err != nil {
 			return err
 		}
@@ -164,14 +165,14 @@ func (o *operator) findInLists(found *adminapi.PersonData, entries accesslist.En
 }
 
 // findInLedger counts rows. Without its answer the rest is told all the same.
-func (o *operator) findInLedger(found *adminapi.PersonData, who []reservation.HashedIdentity) {
-	db := o.app.Ledger()
+func findInLedger(o *serve.Operator, found *adminapi.PersonData, who []reservation.HashedIdentity) {
+	db := o.App.Journals().Ledger()
 	if db == nil {
 		found.Unsearched = append(found.Unsearched, "a ledger: this edge has none")
 		return
 	}
 	for _, h := range who {
-		rows, err := db.Trace(o.ctx, h.Hash)
+		rows, err := db.Trace(o.Ctx, h.Hash)
 		if err != nil {
 			found.Unsearched = append(found.Unsearched, "the ledger, which does not answer: "+err.Error())
 			return
@@ -183,22 +184,22 @@ func (o *operator) findInLedger(found *adminapi.PersonData, who []reservation.Ha
 }
 
 // erasePerson removes what neither the books nor a limit need.
-func (o *operator) erasePerson(r *http.Request) (any, error) {
-	p, err := o.readPerson(r)
+func erasePerson(o *serve.Operator, r *http.Request) (any, error) {
+	p, err := readPerson(o, r)
 	if err != nil {
 		return nil, err
 	}
-	found, err := o.findPerson(p)
+	found, err := findPerson(o, p)
 	if err != nil {
 		return nil, err
 	}
 	found.Erased = &adminapi.PersonErased{DryRun: p.DryRun}
-	err = o.eraseAnswers(found)
+	err = eraseAnswers(o, found)
 	if err == nil {
-		err = o.eraseEntries(found, p)
+		err = eraseEntries(o, found, p)
 	}
 	if err == nil && !p.DryRun && found.Erased.Answers > 0 {
-		err = o.runtime.Store.Shard().AwaitReplicas(o.ctx)
+		err = o.Runtime.Store.Shard().AwaitReplicas(o.Ctx)
 	}
 	for i := range found.Ledger {
 		found.Kept = append(found.Kept, found.Ledger[i].Kept())
@@ -211,14 +212,14 @@ func (o *operator) erasePerson(r *http.Request) (any, error) {
 		names[i] = found.Sales[i].ID
 	}
 	// the log does not name buyers
-	return found, o.noted(err, "a person is erased as far as the books allow", zap.Strings("sales", names), zap.Int("answers", found.Erased.Answers), zap.Int("list_entries", found.Erased.ListEntries))
+	return found, o.Noted(err, "a person is erased as far as the books allow", zap.Strings("sales", names), zap.Int("answers", found.Erased.Answers), zap.Int("list_entries", found.Erased.ListEntries))
 }
 
-func (o *operator) eraseAnswers(found *adminapi.PersonData) error {
+func eraseAnswers(o *serve.Operator, found *adminapi.PersonData) error {
 	for i := range found.Sales {
 		s := &found.Sales[i]
 		for _, a := range s.Answers {
-			if err := o.eraseAnswer(s.ID, a, found.Erased); err != nil {
+			if err := eraseAnswer(o, s.ID, a, found.Erased); err != nil {
 				return err
 			}
 		}
@@ -228,16 +229,16 @@ func (o *operator) eraseAnswers(found *adminapi.PersonData) error {
 }
 
 // eraseAnswer drops one answer, or counts it only.
-func (o *operator) eraseAnswer(id string, a reservation.TracedAnswer, erased *adminapi.PersonErased) error {
+func eraseAnswer(o *serve.Operator, id string, a reservation.TracedAnswer, erased *adminapi.PersonErased) error {
 	if erased.DryRun {
 		erased.Answers++
 		return nil
 	}
 	gone, err := true, error(nil)
 	if a.Of == reservation.OfQueue {
-		err = queue.DropAnswer(o.ctx, o.runtime.Store, id, a.Reservation)
+		err = queue.DropAnswer(o.Ctx, o.Runtime.Store, id, a.Reservation)
 	} else {
-		gone, err = o.runtime.Store.DropAnswer(o.ctx, id, a.Reservation)
+		gone, err = o.Runtime.Store.DropAnswer(o.Ctx, id, a.Reservation)
 	}
 	if gone && err == nil {
 		erased.Answers++
@@ -246,7 +247,7 @@ func (o *operator) eraseAnswer(id string, a reservation.TracedAnswer, erased *ad
 }
 
 // eraseEntries removes the person from lists, if the request says so: a denylist lets them buy again then.
-func (o *operator) eraseEntries(found *adminapi.PersonData, p *person) error {
+func eraseEntries(o *serve.Operator, found *adminapi.PersonData, p *person) error {
 	for _, l := range found.Lists {
 		if !p.Lists {
 			found.Kept = append(found.Kept, adminapi.PersonKept{What: "the entry of the list " + l.List, Until: "`caddy stockgate person erase --lists` removes it"})
@@ -256,7 +257,7 @@ func (o *operator) eraseEntries(found *adminapi.PersonData, p *person) error {
 			found.Erased.ListEntries++
 			continue
 		}
-		n, err := o.app.NamedLists().All()[l.List].Change(o.ctx, o.runtime, true, p.entries.OfKind(l.Kind))
+		n, err := o.App.NamedLists().All()[l.List].Change(o.Ctx, o.Runtime, true, p.entries.OfKind(l.Kind))
 		found.Erased.ListEntries += n
 		if err != nil {
 			return fmt.Errorf("list %s: %w", l.List, err)

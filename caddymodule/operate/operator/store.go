@@ -11,6 +11,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
@@ -24,26 +25,26 @@ type download struct {
 }
 
 // backupStore makes a backup. stage is told what it waits for.
-func (o *operator) backupStore(r *http.Request, stage func(what string)) (*download, error) {
+func backupStore(o *serve.Operator, r *http.Request, stage func(what string)) (*download, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	if o.runtime.OwnServer() == nil {
+	if o.Runtime.OwnServer() == nil {
 		return nil, errNoStore
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), adminapi.BackupTimeout) // it changes nothing: it ends with its client
 	defer cancel()
-	sales, err := o.runtime.Store.Journal().Sales(ctx)
+	sales, err := o.Runtime.Store.Journal().Sales(ctx)
 	if err != nil {
 		return nil, err
 	}
-	saved, err := o.runtime.Backup(ctx, stage)
+	saved, err := o.Runtime.Backup(ctx, stage)
 	if err != nil {
 		return nil, err
 	}
 	about := adminapi.StoreBackup{At: saved.Time, Bytes: saved.Size, Server: saved.Writer}
 	about.Name(sales)
-	o.log.Info("backup of the store", zap.String("by", o.by), zap.Time("at", about.At), zap.Int64("bytes", about.Bytes), zap.Int("sales", about.Sales))
+	o.Log.Info("backup of the store", zap.String("by", o.By), zap.Time("at", about.At), zap.Int64("bytes", about.Bytes), zap.Int("sales", about.Sales))
 	return &download{saved, about}, nil
 }
 
@@ -58,13 +59,13 @@ func stages(w http.ResponseWriter) func(what string) {
 
 // serveBackup answers with a backup of the store. The stages before that are told in responses of status 102.
 func serveBackup(w http.ResponseWriter, r *http.Request) error {
-	o, err := operatorOf(w, r)
+	o, err := serve.Of(w, r)
 	if o == nil {
 		return err
 	}
-	d, err := o.backupStore(r, stages(w))
+	d, err := backupStore(o, r, stages(w))
 	if err != nil {
-		return refuse(w, apiError(err))
+		return serve.Refuse(w, err)
 	}
 	defer d.Close()
 	about, err := json.Marshal(d.about)

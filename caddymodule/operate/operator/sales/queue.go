@@ -1,4 +1,4 @@
-package operator
+package sales
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/store/queue"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 )
@@ -23,8 +24,8 @@ func queueState(id string, s queue.State) adminapi.QueueState {
 }
 
 // queueOf is the state of a sale's line; nil: the sale has none.
-func (o *operator) queueOf(id string) (*adminapi.QueueState, error) {
-	s, err := queue.Look(o.ctx, o.runtime.Store, id)
+func queueOf(o *serve.Operator, id string) (*adminapi.QueueState, error) {
+	s, err := queue.Look(o.Ctx, o.Runtime.Store, id)
 	if s == nil || err != nil {
 		return nil, err
 	}
@@ -34,56 +35,56 @@ func (o *operator) queueOf(id string) (*adminapi.QueueState, error) {
 
 // saleWithLine returns the sale that the path names, which must exist: the script of the line
 // does not look.
-func (o *operator) saleWithLine(r *http.Request) (string, error) {
+func saleWithLine(o *serve.Operator, r *http.Request) (string, error) {
 	id, err := request.SaleID(r)
 	if err != nil {
 		return "", err
 	}
-	return id, o.known(id)
+	return id, o.Known(id)
 }
 
-func (o *operator) showQueue(r *http.Request) (any, error) {
+func showQueue(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	id, err := o.saleWithLine(r)
+	id, err := saleWithLine(o, r)
 	if err != nil {
 		return nil, err
 	}
-	s, err := queue.Show(o.ctx, o.runtime.Store, id)
-	return queueState(id, s), o.noSale(id, err)
+	s, err := queue.Show(o.Ctx, o.Runtime.Store, id)
+	return queueState(id, s), o.NoSale(id, err)
 }
 
-func (o *operator) pauseQueue(r *http.Request) (any, error) {
-	return o.changeQueue(r, "queue paused", queue.Pause)
+func pauseQueue(o *serve.Operator, r *http.Request) (any, error) {
+	return changeQueue(o, r, "queue paused", queue.Pause)
 }
 
-func (o *operator) resumeQueue(r *http.Request) (any, error) {
-	return o.changeQueue(r, "queue resumed", queue.Resume)
+func resumeQueue(o *serve.Operator, r *http.Request) (any, error) {
+	return changeQueue(o, r, "queue resumed", queue.Resume)
 }
 
-func (o *operator) changeQueue(r *http.Request, change string, make func(context.Context, *reservation.Store, string) (queue.State, error)) (any, error) {
+func changeQueue(o *serve.Operator, r *http.Request, change string, make func(context.Context, *reservation.Store, string) (queue.State, error)) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	id, err := o.saleWithLine(r)
+	id, err := saleWithLine(o, r)
 	if err != nil {
 		return nil, err
 	}
-	s, err := make(o.ctx, o.runtime.Store, id)
+	s, err := make(o.Ctx, o.Runtime.Store, id)
 	if err == nil {
-		err = o.runtime.Store.Shard().AwaitReplicas(o.ctx)
+		err = o.Runtime.Store.Shard().AwaitReplicas(o.Ctx)
 	}
-	return queueState(id, s), o.noted(o.noSale(id, err), change, zap.String("sale", id), zap.Int64("waiting", s.Waiting))
+	return queueState(id, s), o.Noted(o.NoSale(id, err), change, zap.String("sale", id), zap.Int64("waiting", s.Waiting))
 }
 
 // drainQueue releases orders that wait. Those that come meanwhile are behind them.
-func (o *operator) drainQueue(r *http.Request) (any, error) {
+func drainQueue(o *serve.Operator, r *http.Request) (any, error) {
 	query, err := request.Query(r, "most")
 	if err != nil {
 		return nil, err
 	}
-	id, err := o.saleWithLine(r)
+	id, err := saleWithLine(o, r)
 	if err != nil {
 		return nil, err
 	}
@@ -93,13 +94,13 @@ func (o *operator) drainQueue(r *http.Request) (any, error) {
 			return nil, request.Bad("most must be 1 to %d: how many orders to release; ask again for more", adminapi.MaxDrain)
 		}
 	}
-	s, err := queue.Drain(o.ctx, o.runtime.Store, id, o.cause, most)
+	s, err := queue.Drain(o.Ctx, o.Runtime.Store, id, o.Cause, most)
 	if err == nil {
-		err = o.runtime.Store.Shard().AwaitReplicas(o.ctx)
+		err = o.Runtime.Store.Shard().AwaitReplicas(o.Ctx)
 	}
 	if err != nil && s.Released > 0 {
 		err = fmt.Errorf("%w (%d orders are released)", err, s.Released)
 	}
 	return adminapi.QueueDrained{QueueState: queueState(id, s), Released: s.Released},
-		o.noted(o.noSale(id, err), "queue drained", zap.String("sale", id), zap.Int64("released", s.Released), zap.Int64("waiting", s.Waiting))
+		o.Noted(o.NoSale(id, err), "queue drained", zap.String("sale", id), zap.Int64("released", s.Released), zap.Int64("waiting", s.Waiting))
 }

@@ -1,4 +1,4 @@
-package operator
+package reservations
 
 import (
 	"errors"
@@ -8,13 +8,14 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // listHolds lists the holds of the sale in the path, or of all sales.
-func (o *operator) listHolds(r *http.Request) (any, error) {
+func listHolds(o *serve.Operator, r *http.Request) (any, error) {
 	names := []string{"state", "cause", "older", "limit"}
 	var sales []string
 	if r.PathValue("id") != "" {
@@ -39,10 +40,10 @@ func (o *operator) listHolds(r *http.Request) (any, error) {
 		}
 	}
 	if sales == nil {
-		if sales, err = o.runtime.Store.Journal().Sales(o.ctx); err != nil {
+		if sales, err = o.Runtime.Store.Journal().Sales(o.Ctx); err != nil {
 			return nil, err
 		}
-	} else if err := o.known(sales[0]); err != nil {
+	} else if err := o.Known(sales[0]); err != nil {
 		return nil, err
 	}
 	list := adminapi.HoldList{Holds: []reservation.Record{}}
@@ -51,7 +52,7 @@ func (o *operator) listHolds(r *http.Request) (any, error) {
 			list.More = true
 			break
 		}
-		if err := o.addHolds(&list, id, filter, query.Get("after"), limit); err != nil {
+		if err := addHolds(o, &list, id, filter, query.Get("after"), limit); err != nil {
 			return nil, err
 		}
 		if list.Next != "" {
@@ -66,9 +67,9 @@ func (o *operator) listHolds(r *http.Request) (any, error) {
 
 // addHolds adds the holds of one sale. Where a filter selects few of very many, it searches
 // for as long as the request's time allows.
-func (o *operator) addHolds(list *adminapi.HoldList, id string, filter reservation.HoldFilter, after string, limit int) error {
+func addHolds(o *serve.Operator, list *adminapi.HoldList, id string, filter reservation.HoldFilter, after string, limit int) error {
 	for {
-		found, next, err := o.runtime.Store.HoldsAfter(o.ctx, id, filter, after, limit-len(list.Holds))
+		found, next, err := o.Runtime.Store.HoldsAfter(o.Ctx, id, filter, after, limit-len(list.Holds))
 		if err != nil {
 			return cursorFault(err)
 		}
@@ -81,7 +82,7 @@ func (o *operator) addHolds(list *adminapi.HoldList, id string, filter reservati
 			continue
 		}
 		// the last one requested may be the last one there is
-		rest, further, err := o.runtime.Store.HoldsAfter(o.ctx, id, filter, next, 1)
+		rest, further, err := o.Runtime.Store.HoldsAfter(o.Ctx, id, filter, next, 1)
 		if err != nil {
 			return cursorFault(err)
 		}

@@ -1,4 +1,4 @@
-package app
+package unlisted
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
@@ -48,7 +49,7 @@ func itemsPath(o *shard.Options, items bool) string {
 
 // storageName identifies a storage. A storage without a name counts as a different one in
 // each configuration; two keepers then write the same data.
-func storageName(s keyStorage) string {
+func storageName(s certmagic.Storage) string {
 	if named, ok := s.(fmt.Stringer); ok {
 		return named.String()
 	}
@@ -72,7 +73,7 @@ type keptSale struct {
 // starts with an emptied Redis thus notices that sales are missing.
 type itemKeeper struct {
 	runtime *edgeruntime.Runtime
-	storage keyStorage // nil: nothing is kept
+	storage certmagic.Storage // nil: nothing is kept
 	path    string
 	items   bool // a gate lets unlisted items pass: the items of the sales are kept too
 
@@ -275,15 +276,15 @@ func (k *itemKeeper) keep() {
 // say logs once that unlisted items do not pass although Redis answers, and why.
 func (k *itemKeeper) say(unknown bool) {
 	if unknown = unknown && k.items && k.runtime.Ready() == nil; unknown && !k.stopped {
-		keeperLog().Error(NoItemUnlisted)
+		keeperLog().Error(nonePasses)
 	} else if k.stopped && !unknown {
 		keeperLog().Info("`other_items pass`: what the sales list is known")
 	}
 	k.stopped = unknown
 }
 
-// NoItemUnlisted tells operators why `other_items pass` lets nothing pass, and what to do.
-const NoItemUnlisted = "`other_items pass` lets nothing pass, because it is not known what the sales list: no sale was ever loaded into this redis, or one is lost or cannot be read; " +
+// nonePasses tells operators why `other_items pass` lets nothing pass, and what to do.
+const nonePasses = "`other_items pass` lets nothing pass, because it is not known what the sales list: no sale was ever loaded into this redis, or one is lost or cannot be read; " +
 	"load the first sale, a draft will do, or restore what is lost"
 
 func (k keptItems) equal(other keptItems) bool {

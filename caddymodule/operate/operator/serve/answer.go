@@ -1,4 +1,4 @@
-package operator
+package serve
 
 import (
 	"bytes"
@@ -14,9 +14,9 @@ import (
 // noApp is the answer while no configuration with a stockgate app runs.
 const noApp = "no stockgate app is running: is there a `stockgate` block in the global options?"
 
-// write answers in JSON. Unlike Caddy's own encoder it leaves <, > and & as they are: the
+// Write answers in JSON. Unlike Caddy's own encoder it leaves <, > and & as they are: the
 // answers are read in a terminal, and never by a browser as HTML.
-func write(w http.ResponseWriter, status int, answer any) error {
+func Write(w http.ResponseWriter, status int, answer any) error {
 	var body bytes.Buffer
 	encoder := json.NewEncoder(&body) // ends with a line feed
 	encoder.SetEscapeHTML(false)
@@ -31,10 +31,13 @@ func write(w http.ResponseWriter, status int, answer any) error {
 	return nil
 }
 
+// Refuse answers with an error by which a request is refused.
+func Refuse(w http.ResponseWriter, err error) error { return refuse(w, apiError(err)) }
+
 // refuse answers with an error and logs it, as Caddy does with errors of its own endpoints.
 func refuse(w http.ResponseWriter, e caddy.APIError) error {
 	caddy.Log().Named("admin.api.stockgate").Error("request error", zap.Error(e), zap.Int("status_code", e.HTTPStatus))
-	return write(w, e.HTTPStatus, refusal{e, changesOf(e.Err)})
+	return Write(w, e.HTTPStatus, refusal{e, changesOf(e.Err)})
 }
 
 // refusal is the answer to a request that is refused.
@@ -43,6 +46,9 @@ type refusal struct {
 	// Changes are what a dry run would have changed.
 	Changes []string `json:"changes,omitempty"`
 }
+
+// RefusedChange makes the error of a dry run that would be refused, and would have made these changes.
+func RefusedChange(err error, changes []string) error { return &refusedChange{err, changes} }
 
 // refusedChange is why a dry run would be refused, and what it would have changed.
 type refusedChange struct {

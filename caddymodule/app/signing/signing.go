@@ -1,6 +1,8 @@
-package app
+// Package signing has the keys of an edge: they sign reservation tokens, verify them, and make challenges.
+package signing
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,31 +16,29 @@ import (
 	"github.com/stockgate/stockgate/token"
 )
 
-// keyStorage is where the key of `auto` lives.
-type keyStorage = certmagic.Storage
-
 // autoKeyPath is where in Caddy's storage the key of `auto` is kept.
 const autoKeyPath = "stockgate/token.ed25519.pem"
 
-// DefaultAudience is the claim aud where none is configured.
-const DefaultAudience = "order-backend"
+// KeySource is where a key comes from.
+type KeySource struct {
+	Kind     string // auto, ed25519 or hmac
+	Material string // the PEM or the secret, as a placeholder; none for auto
+}
 
-// provision completes the defaults and checks what needs no storage.
-func (t *Token) provision() error {
-	if t.Issuer == "" {
-		t.Issuer = token.DefaultIssuer
-	}
-	if t.Audience == "" {
-		t.Audience = DefaultAudience
-	}
-	if t.Margin < 0 || time.Duration(t.Margin) > time.Minute {
-		return fmt.Errorf("margin %v is outside 0s to 1m", time.Duration(t.Margin))
-	}
-	if len(t.Keys) == 0 {
-		t.Keys = []TokenKey{{Kind: "auto"}}
-	}
+// Keys are the keys of an edge, and what they sign and verify with.
+type Keys struct {
+	all      []token.Key
+	signer   *token.Signer
+	verifier *token.Verifier
+	// challenge keys are derived from all.
+	challenge []challenge.TaskKey
+}
+
+// Check checks what needs no storage.
+func Check(sources []KeySource) error {
 	autos := 0
-	for _, k := range t.Keys {
+	for i := range sources {
+		k := &sources[i]
 		if k.Kind == "auto" {
 			if autos++; autos > 1 {
 				return errors.New("key auto stands twice; there is only one")
@@ -56,7 +56,7 @@ func (t *Token) provision() error {
 }
 
 // parse reads a key from the configuration.
-func (k *TokenKey) parse() (token.Key, error) {
+func (k *KeySource) parse() (token.Key, error) {
 	if k.Kind != "ed25519" && k.Kind != "hmac" {
 		return token.Key{}, fmt.Errorf("key %q: there are auto, ed25519 and hmac", k.Kind)
 	}
@@ -67,13 +67,15 @@ func (k *TokenKey) parse() (token.Key, error) {
 	return token.ParseKey(k.Kind, material)
 }
 
-// load reads all keys, and makes the one of `auto` on the first start.
-func (t *Token) load(storage keyStorage) (*signing, error) {
-	s := new(signing)
-	for _, k := range t.Keys {
+// Load reads all keys, and makes the one of `auto` on the first start. The first key signs, all verify. An empty
+// issuer is the default.
+func Load(storage certmagic.Storage, sources []KeySource, issuer, audience string) (*Keys, error) {
+	issuer = cmp.Or(issuer, token.DefaultIssuer)
+	keys := new(Keys)
+	for i := range sources {
 		var key token.Key
 		var err error
-		if k.Kind == "auto" {
+		if k := &sources[i]; k.Kind == "auto" {
 			key, err = autoKey(storage)
 		} else {
 			key, err = k.parse()
@@ -81,20 +83,29 @@ func (t *Token) load(storage keyStorage) (*signing, error) {
 		if err != nil {
 			return nil, fmt.Errorf("token: %w", err)
 		}
-		s.keys = append(s.keys, key)
-		s.challenge = append(s.challenge, challenge.NewKey([32]byte(key.Derive("stockgate challenge"))))
+		keys.all = append(keys.all, key)
+		keys.challenge = append(keys.challenge, challenge.NewKey([32]byte(key.Derive("stockgate challenge"))))
 	}
 	var err error
-	if s.signer, err = token.NewSigner(t.Issuer, t.Audience, s.keys[0]); err != nil {
+	if keys.signer, err = token.NewSigner(issuer, audience, keys.all[0]); err != nil {
 		return nil, err
 	}
-	s.verifier, err = token.NewVerifier(token.Options{Keys: s.keys, Issuer: t.Issuer, Audience: t.Audience})
-	return s, err
+	keys.verifier, err = token.NewVerifier(token.Options{Keys: keys.all, Issuer: issuer, Audience: audience})
+	return keys, err
 }
+
+// All returns the keys, the one that signs first.
+func (k *Keys) All() []token.Key { return k.all }
+
+// Signer signs reservation tokens.
+func (k *Keys) Signer() *token.Signer { return k.signer }
+
+// Verifier verifies tokens that the keys have signed.
+func (k *Keys) Verifier() *token.Verifier { return k.verifier }
 
 // autoKey loads the key from storage. Edges that share their storage share the key: the
 // lock lets only one of them create it.
-func autoKey(storage keyStorage) (token.Key, error) {
+func autoKey(storage certmagic.Storage) (token.Key, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	pem, err := storage.Load(ctx, autoKeyPath)
@@ -111,7 +122,7 @@ func autoKey(storage keyStorage) (token.Key, error) {
 	return key, nil
 }
 
-func makeAutoKey(ctx context.Context, storage keyStorage) (pem []byte, err error) {
+func makeAutoKey(ctx context.Context, storage certmagic.Storage) (pem []byte, err error) {
 	if err := storage.Lock(ctx, autoKeyPath); err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package operator
+package reservations
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
@@ -20,7 +21,7 @@ import (
 const returnsBody = 512 << 10
 
 // giveBackMany returns units of many orders, each by a script call of its own.
-func (o *operator) giveBackMany(r *http.Request) (any, error) {
+func giveBackMany(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -36,14 +37,14 @@ func (o *operator) giveBackMany(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.known(id); err != nil {
+	if err := o.Known(id); err != nil {
 		return nil, err
 	}
-	byName, err := o.runtime.Store.Named(o.ctx, id, names)
+	byName, err := o.Runtime.Store.Named(o.Ctx, id, names)
 	if err != nil {
 		return nil, err
 	}
-	run := &returnRun{operator: o, sale: id, ask: &ask, foreseen: make(map[string]int64)}
+	run := &returnRun{Operator: o, sale: id, ask: &ask, foreseen: make(map[string]int64)}
 	return run.all(byName)
 }
 
@@ -71,7 +72,7 @@ func namesOf(all []adminapi.NamedReturn) (names []string, err error) {
 
 // returnRun makes the returns of one request.
 type returnRun struct {
-	*operator
+	*serve.Operator
 	sale   string
 	ask    *adminapi.ReturnsRequest
 	answer adminapi.ReturnsAnswer
@@ -104,12 +105,12 @@ func (run *returnRun) all(byName map[string]*reservation.Found) (any, error) {
 // note logs what was returned, and waits for replicas: what an earlier request returned counts too.
 func (run *returnRun) note(err error) error {
 	if err == nil {
-		err = run.runtime.Store.Shard().AwaitReplicas(run.ctx)
+		err = run.Runtime.Store.Shard().AwaitReplicas(run.Ctx)
 	}
 	if len(run.made) == 0 {
 		return err
 	}
-	return run.noted(err, "units returned", zap.String("sale", run.sale), zap.Strings("reservations", run.made), zap.Int64("units", run.answer.Units))
+	return run.Noted(err, "units returned", zap.String("sale", run.sale), zap.Strings("reservations", run.made), zap.Int64("units", run.answer.Units))
 }
 
 // returnRefusal is why one return cannot be made.
@@ -138,7 +139,7 @@ func (run *returnRun) one(one *adminapi.NamedReturn, found *reservation.Found) e
 		return returnRefusal(fmt.Sprintf("it is %s, and only units that were sold come back", r.State))
 	}
 	lines := one.Lines
-	if l, ok := run.runtime.Catalogue().Sale(run.sale); ok {
+	if l, ok := run.Runtime.Catalogue().Sale(run.sale); ok {
 		lines = l.Sale.Unbundle(lines)
 	}
 	lines, err := withRegions(lines, r.Lines)
@@ -172,7 +173,7 @@ func (run *returnRun) count(id string, units int64, again bool) {
 
 // rest returns what the shop has sold beyond an order's hold, unless it is back already.
 func (run *returnRun) rest(id string, one *adminapi.NamedReturn) (int64, error) {
-	more, err := run.runtime.Store.ReservationIn(run.ctx, run.sale, id)
+	more, err := run.Runtime.Store.ReservationIn(run.Ctx, run.sale, id)
 	if err != nil || more.State != record.Confirmed || left(more, "") == 0 {
 		return 0, err
 	}
@@ -185,7 +186,7 @@ func (run *returnRun) rest(id string, one *adminapi.NamedReturn) (int64, error) 
 
 // take makes a return of one reservation, or foresees it. again: it was made before, and changes nothing.
 func (run *returnRun) take(r *reservation.Record, one *adminapi.NamedReturn, lines []sale.Line) (units int64, again bool, err error) {
-	again, err = run.runtime.Store.Shard().Data(run.sale).Has(run.ctx, shard.ReturnsKey, r.ID+"|"+one.ID)
+	again, err = run.Runtime.Store.Shard().Data(run.sale).Has(run.Ctx, shard.ReturnsKey, r.ID+"|"+one.ID)
 	if err != nil {
 		return 0, false, err
 	}
@@ -199,7 +200,7 @@ func (run *returnRun) take(r *reservation.Record, one *adminapi.NamedReturn, lin
 		}
 		return units, again, err
 	}
-	_, err = run.runtime.Store.Return(run.ctx, run.sale, r.ID, reservation.Return{ID: one.ID, Restock: one.Restock, Lines: lines, Cause: run.cause})
+	_, err = run.Runtime.Store.Return(run.Ctx, run.sale, r.ID, reservation.Return{ID: one.ID, Restock: one.Restock, Lines: lines, Cause: run.Cause})
 	return units, again, err
 }
 

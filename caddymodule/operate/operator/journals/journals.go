@@ -1,4 +1,6 @@
-package operator
+// Package journals is what operators ask of the journals of sales: what they have, and what is rebuilt or put right
+// by them and the ledger.
+package journals
 
 import (
 	"cmp"
@@ -10,9 +12,12 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
+
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/ledger"
 	"github.com/stockgate/stockgate/internal/store/journal"
 	"github.com/stockgate/stockgate/internal/store/shard"
@@ -21,17 +26,28 @@ import (
 // journalLook is how often a request that waits for movements looks for them.
 const journalLook = 250 * time.Millisecond
 
-func (o *operator) listJournals(r *http.Request) (any, error) {
+// Routes returns the routes of requests about journals, and of those that rebuild and reconcile sales.
+func Routes() []caddy.AdminRoute {
+	return []caddy.AdminRoute{
+		serve.Route("POST /stockgate/sales/{id}/rebuild", rebuildSale),
+		serve.Route("GET /stockgate/sales/{id}/journal", showJournal),
+		serve.Route("GET /stockgate/sales/{id}/journal/movements", readMovements),
+		serve.Route("GET /stockgate/journals", listJournals),
+		serve.Route("POST /stockgate/sales/{id}/reconcile", reconcile),
+	}
+}
+
+func listJournals(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	ids, err := o.runtime.Store.Journal().Sales(o.ctx)
+	ids, err := o.Runtime.Store.Journal().Sales(o.Ctx)
 	if err != nil {
 		return nil, err
 	}
 	all := adminapi.JournalStates{Journals: make([]adminapi.JournalState, 0, len(ids))}
 	for _, id := range ids {
-		s, err := o.journalState(id)
+		s, err := journalState(o, id)
 		if errors.Is(err, shard.ErrNoSale) {
 			continue // its first apply has not reached Redis
 		} else if err != nil {
@@ -42,7 +58,7 @@ func (o *operator) listJournals(r *http.Request) (any, error) {
 	return all, nil
 }
 
-func (o *operator) showJournal(r *http.Request) (any, error) {
+func showJournal(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -50,30 +66,30 @@ func (o *operator) showJournal(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := o.journalState(id)
-	return s, o.noSale(id, err)
+	s, err := journalState(o, id)
+	return s, o.NoSale(id, err)
 }
 
-func (o *operator) journalState(id string) (adminapi.JournalState, error) {
-	h, err := o.runtime.Store.Journal().Head(o.ctx, id)
+func journalState(o *serve.Operator, id string) (adminapi.JournalState, error) {
+	h, err := o.Runtime.Store.Journal().Head(o.Ctx, id)
 	if err != nil {
 		return adminapi.JournalState{}, err
 	}
 	s := adminapi.JournalState{Sale: id, Epoch: h.Epoch, First: h.First, Last: h.Last, Began: h.Began}
-	if o.app.KeepsLedger() || !h.AckedAt.IsZero() {
-		s.Ledger = o.ledgerState(id, h)
+	if o.App.Journals().KeepsLedger() || !h.AckedAt.IsZero() {
+		s.Ledger = ledgerState(o, id, h)
 	}
-	if o.app.Outbox != nil || !h.SentAt.IsZero() {
+	if o.App.Outbox != nil || !h.SentAt.IsZero() {
 		s.Outbox = &adminapi.JournalReader{Has: h.Sent, Behind: h.Unsent(), At: h.SentAt}
 	}
 	return s, nil
 }
 
 // ledgerState is how far this edge's ledger has come or, where it has none, that of another edge.
-func (o *operator) ledgerState(id string, h journal.Head) *adminapi.JournalReader {
+func ledgerState(o *serve.Operator, id string, h journal.Head) *adminapi.JournalReader {
 	var err error
-	if own := o.app.Ledger(); own != nil {
-		h, err = ledger.Standing(o.ctx, o.runtime.Store.Journal(), own, id, h)
+	if own := o.App.Journals().Ledger(); own != nil {
+		h, err = ledger.Standing(o.Ctx, o.Runtime.Store.Journal(), own, id, h)
 	}
 	r := &adminapi.JournalReader{Has: h.Acked, Behind: h.Behind(), At: h.AckedAt}
 	if err != nil {
@@ -84,7 +100,7 @@ func (o *operator) ledgerState(id string, h journal.Head) *adminapi.JournalReade
 
 // readMovements answers with a part of a sale's movements: those of the journal, and from the
 // ledger those that the journal no longer keeps.
-func (o *operator) readMovements(r *http.Request) (any, error) {
+func readMovements(o *serve.Operator, r *http.Request) (any, error) {
 	id, err := request.SaleID(r)
 	if err != nil {
 		return nil, err
@@ -109,15 +125,15 @@ func (o *operator) readMovements(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	page, err := o.await(r, time.Duration(wait)*time.Second, func() (*adminapi.MovementPage[ledger.Entry], error) {
-		return o.movements(id, epoch, after, int(limit))
+	page, err := await(o, r, time.Duration(wait)*time.Second, func() (*adminapi.MovementPage[ledger.Entry], error) {
+		return movements(o, id, epoch, after, int(limit))
 	})
-	return page, o.noSale(id, err)
+	return page, o.NoSale(id, err)
 }
 
 // await reads until there are movements, the time is over, the client leaves, or another
 // configuration runs, so that a follower asks seldom: Caddy logs every request.
-func (o *operator) await(r *http.Request, wait time.Duration, read func() (*adminapi.MovementPage[ledger.Entry], error)) (*adminapi.MovementPage[ledger.Entry], error) {
+func await(o *serve.Operator, r *http.Request, wait time.Duration, read func() (*adminapi.MovementPage[ledger.Entry], error)) (*adminapi.MovementPage[ledger.Entry], error) {
 	over := time.NewTimer(wait)
 	defer over.Stop()
 	look := time.NewTicker(journalLook)
@@ -134,12 +150,12 @@ func (o *operator) await(r *http.Request, wait time.Duration, read func() (*admi
 		case <-r.Context().Done():
 			return page, nil
 		}
-		if app.Active() != o.app {
+		if app.Active() != o.App {
 			return page, nil
 		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), adminTimeout)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), serve.Timeout)
 		defer cancel() // a request waits for a minute at most
-		o.ctx = ctx
+		o.Ctx = ctx
 	}
 }
 
@@ -155,11 +171,11 @@ func readNumber(query url.Values, name string, fallback, least, most int64) (int
 	return n, nil
 }
 
-func (o *operator) movements(id string, epoch, after int64, limit int) (*adminapi.MovementPage[ledger.Entry], error) {
-	history, lost := o.app.History(o.runtime), false
-	head, err := o.runtime.Store.Journal().Head(o.ctx, id)
+func movements(o *serve.Operator, id string, epoch, after int64, limit int) (*adminapi.MovementPage[ledger.Entry], error) {
+	history, lost := o.App.Journals().History(o.Runtime), false
+	head, err := o.Runtime.Store.Journal().Head(o.Ctx, id)
 	if errors.Is(err, shard.ErrNoSale) && history.Ledger != nil {
-		at, failed := history.Ledger.Position(o.ctx, id)
+		at, failed := history.Ledger.Position(o.Ctx, id)
 		if failed != nil {
 			return nil, fmt.Errorf("%w: %w", ledger.ErrLedger, failed)
 		}
@@ -175,17 +191,17 @@ func (o *operator) movements(id string, epoch, after int64, limit int) (*adminap
 	var movements []journal.Movement
 	switch {
 	case lost || epoch != 0 && epoch != head.Epoch:
-		movements, err = history.Old(o.ctx, id, epoch, after, limit)
+		movements, err = history.Old(o.Ctx, id, epoch, after, limit)
 	case after > head.Last:
 		return nil, fmt.Errorf("%w: the journal of sale %s ends with number %d", shard.ErrRefused, id, head.Last)
 	default:
 		page.Epoch = head.Epoch
-		movements, err = history.Read(o.ctx, id, head.Epoch, after, limit)
+		movements, err = history.Read(o.Ctx, id, head.Epoch, after, limit)
 		if err == nil && len(movements) == 0 && after < head.Last {
 			err = &journal.GapError{Sale: id, Want: after + 1}
 		}
 		if _, gap := errors.AsType[*journal.GapError](err); gap || err == nil { // numbers of another epoch leave a gap
-			err = cmp.Or(o.sameEpoch(id, head.Epoch), err)
+			err = cmp.Or(sameEpoch(o, id, head.Epoch), err)
 		}
 	}
 	switch gap, ok := errors.AsType[*journal.GapError](err); {
@@ -200,8 +216,8 @@ func (o *operator) movements(id string, epoch, after int64, limit int) (*adminap
 }
 
 // sameEpoch returns an error if what was just read belongs to another epoch of the sale.
-func (o *operator) sameEpoch(id string, epoch int64) error {
-	head, err := o.runtime.Store.Journal().Head(o.ctx, id)
+func sameEpoch(o *serve.Operator, id string, epoch int64) error {
+	head, err := o.Runtime.Store.Journal().Head(o.Ctx, id)
 	if err == nil && head.Epoch != epoch {
 		err = fmt.Errorf("%w: it has just lost sale %s: ask again", shard.ErrUnavailable, id)
 	}

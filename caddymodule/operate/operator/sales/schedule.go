@@ -1,4 +1,4 @@
-package operator
+package sales
 
 import (
 	"errors"
@@ -10,11 +10,12 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
-func (o *operator) showSchedule(r *http.Request) (any, error) {
+func showSchedule(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -22,9 +23,9 @@ func (o *operator) showSchedule(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	b, err := o.runtime.Store.SaleStock(o.ctx, id)
+	b, err := o.Runtime.Store.SaleStock(o.Ctx, id)
 	if err != nil {
-		return nil, o.noSale(id, err)
+		return nil, o.NoSale(id, err)
 	}
 	answer := adminapi.SaleSchedule{ID: id, Timezone: b.Timezone, Scheduled: b.Scheduled, Performed: b.Performed}
 	if answer.Scheduled == nil {
@@ -36,7 +37,7 @@ func (o *operator) showSchedule(r *http.Request) (any, error) {
 	return answer, nil
 }
 
-func (o *operator) scheduleAct(r *http.Request) (any, error) {
+func scheduleAct(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -45,24 +46,24 @@ func (o *operator) scheduleAct(r *http.Request) (any, error) {
 		return nil, err
 	}
 	var plan reservation.PlannedAct
-	if err := request.JSON(r, adminBody, &plan); err != nil {
+	if err := request.JSON(r, serve.SmallBody, &plan); err != nil {
 		return nil, err
 	}
-	act, isNew, warning, err := o.runtime.Store.Schedule(o.ctx, id, plan, o.by)
+	act, isNew, warning, err := o.Runtime.Store.Schedule(o.Ctx, id, plan, o.By)
 	if wrong, ok := errors.AsType[*reservation.ActError](err); ok {
 		return nil, request.Bad("%w", wrong)
 	}
-	if err = o.noted(o.noSale(id, err), "act scheduled", append(fieldsOf(id, act), zap.Bool("already", !isNew))...); err != nil {
+	if err = o.Noted(o.NoSale(id, err), "act scheduled", append(fieldsOf(id, act), zap.Bool("already", !isNew))...); err != nil {
 		return nil, err
 	}
-	answer := adminapi.ActPlanned{ID: id, Act: act, Already: !isNew, Timezone: o.timezone(id)}
+	answer := adminapi.ActPlanned{ID: id, Act: act, Already: !isNew, Timezone: timezone(o, id)}
 	if warning != "" {
 		answer.Warnings = []string{warning}
 	}
 	return answer, nil
 }
 
-func (o *operator) cancelAct(r *http.Request) (any, error) {
+func cancelAct(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -74,11 +75,11 @@ func (o *operator) cancelAct(r *http.Request) (any, error) {
 	if err != nil || number < 1 {
 		return nil, request.Bad("the act is named by its number, as `sale show` has it")
 	}
-	act, err := o.runtime.Store.CancelAct(o.ctx, id, number)
-	if err = o.noted(o.noSale(id, err), "scheduled act cancelled", fieldsOf(id, act)...); err != nil {
+	act, err := o.Runtime.Store.CancelAct(o.Ctx, id, number)
+	if err = o.Noted(o.NoSale(id, err), "scheduled act cancelled", fieldsOf(id, act)...); err != nil {
 		return nil, err
 	}
-	return adminapi.ActCancelled{ID: id, Act: act, Timezone: o.timezone(id)}, nil
+	return adminapi.ActCancelled{ID: id, Act: act, Timezone: timezone(o, id)}, nil
 }
 
 // fieldsOf names an act for the log; nil: there is none.
@@ -91,16 +92,16 @@ func fieldsOf(id string, act *reservation.ScheduledAct) []zap.Field {
 }
 
 // timezone returns the time zone of a sale, as far as this edge knows it.
-func (o *operator) timezone(id string) string {
-	if l, ok := o.runtime.Catalogue().Sale(id); ok {
+func timezone(o *serve.Operator, id string) string {
+	if l, ok := o.Runtime.Catalogue().Sale(id); ok {
 		return l.Sale.Timezone
 	}
 	return ""
 }
 
 // hopelessActs warns of acts that a file makes impossible.
-func (o *operator) hopelessActs(next *sale.Sale) (all []string) {
-	coming, _, err := o.runtime.Store.Acts(o.ctx, next)
+func hopelessActs(o *serve.Operator, next *sale.Sale) (all []string) {
+	coming, _, err := o.Runtime.Store.Acts(o.Ctx, next)
 	if err != nil {
 		return nil // the sale itself was read or changed
 	}

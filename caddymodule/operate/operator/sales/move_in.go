@@ -1,4 +1,4 @@
-package operator
+package sales
 
 import (
 	"fmt"
@@ -9,6 +9,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
 )
@@ -17,7 +18,7 @@ import (
 const moveInBody = 4 << 20
 
 // moveIn enters purchases that were made before the sale came here.
-func (o *operator) moveIn(r *http.Request) (any, error) {
+func moveIn(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -32,7 +33,7 @@ func (o *operator) moveIn(r *http.Request) (any, error) {
 	if n := len(ask.Purchases); n == 0 || n > adminapi.MaxMoveIn {
 		return nil, request.Bad("purchases must be 1 to %d, not %d", adminapi.MaxMoveIn, n)
 	}
-	rules, err := o.app.IdentityRules()
+	rules, err := o.App.IdentityRules()
 	if err != nil {
 		return nil, err
 	}
@@ -43,8 +44,8 @@ func (o *operator) moveIn(r *http.Request) (any, error) {
 		}
 		list[i] = edge.Before{Name: p.Name, Kind: p.Kind, Value: rules.Normalise(p.Kind, p.Value), Orders: p.Orders, Lines: p.Lines}
 	}
-	entered, err := o.runtime.MoveIn(o.ctx, id, list, "moved in by "+o.by)
-	return adminapi.MovedIn{ID: id, Entered: entered}, o.noted(o.noSale(id, err), "purchases of before entered", zap.String("sale", id), zap.Int64("purchases", entered))
+	entered, err := o.Runtime.MoveIn(o.Ctx, id, list, "moved in by "+o.By)
+	return adminapi.MovedIn{ID: id, Entered: entered}, o.Noted(o.NoSale(id, err), "purchases of before entered", zap.String("sale", id), zap.Int64("purchases", entered))
 }
 
 func checkPurchase(p *adminapi.BoughtBefore, rules sale.IdentityRules) error {

@@ -1,4 +1,4 @@
-package operator
+package sales
 
 import (
 	"net/http"
@@ -9,29 +9,30 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
 // checkReaders refuses a file with a waiting list if handlers of this edge could not know the people on it: the
 // configuration would not load again.
-func (o *operator) checkReaders(next *sale.Sale) error {
-	if l, ok := o.runtime.Catalogue().Sale(next.ID); ok && l.Status == sale.Closed {
+func checkReaders(o *serve.Operator, next *sale.Sale) error {
+	if l, ok := o.Runtime.Catalogue().Sale(next.ID); ok && l.Status == sale.Closed {
 		return nil
 	}
-	if faults := judge.Of(o.app).Unread(next); len(faults) > 0 {
+	if faults := judge.Of(o.App).Unread(next); len(faults) > 0 {
 		return request.Bad("%s", strings.Join(faults, "; "))
 	}
 	return nil
 }
 
 // waitlistOf is the waiting list of a sale; nil: there is none.
-func (o *operator) waitlistOf(id string) (*adminapi.WaitlistState, error) {
-	l, ok := o.runtime.Catalogue().Sale(id)
+func waitlistOf(o *serve.Operator, id string) (*adminapi.WaitlistState, error) {
+	l, ok := o.Runtime.Catalogue().Sale(id)
 	if !ok {
 		return nil, nil
 	}
-	s, err := o.runtime.List(o.ctx, l)
+	s, err := o.Runtime.List(o.Ctx, l)
 	if s == nil || err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func (o *operator) waitlistOf(id string) (*adminapi.WaitlistState, error) {
 }
 
 // saleWithList returns the sale that the path names, which must have a waiting list.
-func (o *operator) saleWithList(r *http.Request) (string, error) {
+func saleWithList(o *serve.Operator, r *http.Request) (string, error) {
 	if _, err := request.Query(r); err != nil {
 		return "", err
 	}
@@ -51,42 +52,42 @@ func (o *operator) saleWithList(r *http.Request) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := o.known(id); err != nil {
+	if err := o.Known(id); err != nil {
 		return "", err
 	}
-	if l, ok := o.runtime.Catalogue().Sale(id); !ok || l.Sale.Waitlist == nil {
+	if l, ok := o.Runtime.Catalogue().Sale(id); !ok || l.Sale.Waitlist == nil {
 		return "", shard.Refused("sale %s has no waiting list: write `waitlist` in its file", id)
 	}
 	return id, nil
 }
 
-func (o *operator) showWaitlist(r *http.Request) (any, error) {
-	id, err := o.saleWithList(r)
+func showWaitlist(o *serve.Operator, r *http.Request) (any, error) {
+	id, err := saleWithList(o, r)
 	if err != nil {
 		return nil, err
 	}
-	return o.waitlistOf(id)
+	return waitlistOf(o, id)
 }
 
-func (o *operator) pauseOffers(r *http.Request) (any, error) {
-	return o.changeOffers(r, true, "offers paused")
+func pauseOffers(o *serve.Operator, r *http.Request) (any, error) {
+	return changeOffers(o, r, true, "offers paused")
 }
 
-func (o *operator) resumeOffers(r *http.Request) (any, error) {
-	return o.changeOffers(r, false, "offers resumed")
+func resumeOffers(o *serve.Operator, r *http.Request) (any, error) {
+	return changeOffers(o, r, false, "offers resumed")
 }
 
 // changeOffers lets no more offers be made, or lets them go on, at all edges.
-func (o *operator) changeOffers(r *http.Request, stop bool, change string) (any, error) {
-	id, err := o.saleWithList(r)
+func changeOffers(o *serve.Operator, r *http.Request, stop bool, change string) (any, error) {
+	id, err := saleWithList(o, r)
 	if err != nil {
 		return nil, err
 	}
-	changed, err := o.runtime.PauseOffers(o.ctx, id, stop, o.by)
-	if err = o.noSale(id, err); changed || err != nil {
-		if err = o.noted(err, change, zap.String("sale", id)); err != nil {
+	changed, err := o.Runtime.PauseOffers(o.Ctx, id, stop, o.By)
+	if err = o.NoSale(id, err); changed || err != nil {
+		if err = o.Noted(err, change, zap.String("sale", id)); err != nil {
 			return nil, err
 		}
 	}
-	return o.waitlistOf(id)
+	return waitlistOf(o, id)
 }

@@ -1,4 +1,4 @@
-package operator
+package journals
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/ledger/recovery"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/reservation"
@@ -31,7 +32,7 @@ const (
 var reconciling sync.Mutex
 
 // reconcile compares a sale, and repairs it if the request says so. It may take minutes.
-func (o *operator) reconcile(r *http.Request) (any, error) {
+func reconcile(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -43,11 +44,11 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 	if err := request.JSON(r, reconcileBody, &ask); err != nil {
 		return nil, err
 	}
-	shop, err := o.shopOf(&ask, id)
+	shop, err := shopOf(o, &ask, id)
 	if err != nil {
 		return nil, err
 	}
-	if err := o.known(id); err != nil {
+	if err := o.Known(id); err != nil {
 		return nil, err
 	}
 	if !reconciling.TryLock() {
@@ -55,11 +56,11 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 	}
 	defer reconciling.Unlock()
 	var cancel context.CancelFunc
-	o.ctx, cancel = context.WithTimeout(context.WithoutCancel(o.ctx), adminapi.ReconcileTimeout)
+	o.Ctx, cancel = context.WithTimeout(context.WithoutCancel(o.Ctx), adminapi.ReconcileTimeout)
 	defer cancel()
-	report, err := recovery.Reconcile(o.ctx, o.runtime.Store, o.app.Ledger(), id, recovery.Options{Repair: ask.Repair, By: o.by, Shop: shop})
+	report, err := recovery.Reconcile(o.Ctx, o.Runtime.Store, o.App.Journals().Ledger(), id, recovery.Options{Repair: ask.Repair, By: o.By, Shop: shop})
 	if report.Repaired > 0 {
-		if e := o.noted(nil, "sale repaired", zap.String("sale", id), zap.String("run", report.Run), zap.Int("repaired", report.Repaired), zap.Int("left", report.Left)); e != nil {
+		if e := o.Noted(nil, "sale repaired", zap.String("sale", id), zap.String("run", report.Run), zap.Int("repaired", report.Repaired), zap.Int("left", report.Left)); e != nil {
 			return nil, e
 		}
 	}
@@ -67,20 +68,20 @@ func (o *operator) reconcile(r *http.Request) (any, error) {
 		if report.Repaired > 0 {
 			err = fmt.Errorf("%w; %d repairs before that are done, the same again does no harm", err, report.Repaired)
 		}
-		return nil, o.noSale(id, err)
+		return nil, o.NoSale(id, err)
 	}
 	return report, nil
 }
 
 // shopOf returns how the run learns of the shop's orders; nil: it does not ask the shop.
-func (o *operator) shopOf(q *adminapi.ReconcileRequest, sale string) (*recovery.Shop, error) {
+func shopOf(o *serve.Operator, q *adminapi.ReconcileRequest, sale string) (*recovery.Shop, error) {
 	switch {
 	case q.TakeOver && q.Orders == nil:
 		return nil, request.Bad("take_over goes with orders and units: a list of the shop's orders says what it has sold")
 	case q.Probe && (q.Orders != nil || q.Units != nil):
 		return nil, request.Bad("orders and probe do not go together")
 	case q.Probe:
-		return o.probeShop(sale)
+		return probeShop(o, sale)
 	case q.Orders == nil && q.Units == nil:
 		return nil, nil
 	case len(q.Orders) == 0 || len(q.Orders) > adminapi.MaxOrders:
@@ -126,9 +127,9 @@ func checkUnits(q *adminapi.ReconcileRequest) error {
 var errNoProbe = errors.New("its gate has no probe")
 
 // probeShop asks the shop with the probes of the gates.
-func (o *operator) probeShop(sale string) (*recovery.Shop, error) {
+func probeShop(o *serve.Operator, sale string) (*recovery.Shop, error) {
 	probes := make(map[string]judge.AskAbout)
-	for _, j := range judge.Of(o.app).List() {
+	for _, j := range judge.Of(o.App).List() {
 		if j.Seller == nil {
 			continue
 		}
@@ -144,7 +145,7 @@ func (o *operator) probeShop(sale string) (*recovery.Shop, error) {
 		if p == nil {
 			return false, errNoProbe
 		}
-		verdict, cause, err := p(ctx, o.runtime.Store, sale, reservation.ProbeDue{ID: id, Ref: ref})
+		verdict, cause, err := p(ctx, o.Runtime.Store, sale, reservation.ProbeDue{ID: id, Ref: ref})
 		if err == nil && verdict == reservation.ProbeUnknown {
 			err = fmt.Errorf("the shop answers %s", cause)
 		}

@@ -1,4 +1,4 @@
-package operator
+package sales
 
 import (
 	"math"
@@ -7,10 +7,11 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 )
 
 // countSale answers with what all edges have counted of a sale.
-func (o *operator) countSale(r *http.Request) (any, error) {
+func countSale(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -18,10 +19,10 @@ func (o *operator) countSale(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.known(id); err != nil {
+	if err := o.Known(id); err != nil {
 		return nil, err
 	}
-	all, err := o.runtime.Counts(o.ctx, id)
+	all, err := o.Runtime.Counts(o.Ctx, id)
 	if err != nil {
 		return nil, err
 	}

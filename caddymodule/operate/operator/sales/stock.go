@@ -1,4 +1,4 @@
-package operator
+package sales
 
 import (
 	"errors"
@@ -12,11 +12,12 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/shard"
 )
 
-func (o *operator) addStock(r *http.Request) (any, error) {
+func addStock(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -29,7 +30,7 @@ func (o *operator) addStock(r *http.Request) (any, error) {
 		return nil, err
 	}
 	var change adminapi.StockChange
-	if err := request.JSON(r, adminBody, &change); err != nil {
+	if err := request.JSON(r, serve.SmallBody, &change); err != nil {
 		return nil, err
 	}
 	if _, err := request.Word("id", change.ID); err != nil {
@@ -44,7 +45,7 @@ func (o *operator) addStock(r *http.Request) (any, error) {
 		return nil, request.Bad("delta must be a number of units, more or less than 0")
 	}
 	changed := adminapi.StockChanged{ID: change.ID, Region: change.Region, Delta: change.Delta}
-	if listing, ok := o.runtime.Catalogue().Sale(id); ok {
+	if listing, ok := o.Runtime.Catalogue().Sale(id); ok {
 		if item, ok := listing.Sale.Item(sku); ok {
 			sku = item.SKU // it may be called by an id
 		}
@@ -52,26 +53,26 @@ func (o *operator) addStock(r *http.Request) (any, error) {
 			changed.Warnings = []string{id + " " + why}
 		}
 	}
-	stock, err := o.runtime.Store.Adjust(o.ctx, id, change.ID, sale.Cell(sku, change.Region), change.Delta, o.by)
-	if err = o.noSale(id, err); errors.Is(err, shard.ErrRefused) {
-		err = o.explainCell(err, id, sku, change.Region)
+	stock, err := o.Runtime.Store.Adjust(o.Ctx, id, change.ID, sale.Cell(sku, change.Region), change.Delta, o.By)
+	if err = o.NoSale(id, err); errors.Is(err, shard.ErrRefused) {
+		err = explainCell(o, err, id, sku, change.Region)
 	}
 	changed.SKU, changed.Stock = sku, stock
 	return changed,
-		o.noted(err, "stock added", zap.String("sale", id), zap.String("sku", sku), zap.String("region", change.Region),
+		o.Noted(err, "stock added", zap.String("sale", id), zap.String("sku", sku), zap.String("region", change.Region),
 			zap.Int64("delta", change.Delta), zap.Int64("stock", stock), zap.String("id", change.ID))
 }
 
 // explainCell says what is wrong with the item or the region, if that is why stock
 // could not be added.
-func (o *operator) explainCell(err error, id, sku, region string) error {
-	listing, ok := o.runtime.Catalogue().Sale(id)
+func explainCell(o *serve.Operator, err error, id, sku, region string) error {
+	listing, ok := o.Runtime.Catalogue().Sale(id)
 	if !ok || listing.Lost() {
 		return err
 	}
 	item, ok := listing.Sale.Item(sku)
 	if !ok {
-		return notFoundError{fmt.Errorf("the sale %s has no item %s", id, sku)}
+		return serve.NotFound(fmt.Errorf("the sale %s has no item %s", id, sku))
 	}
 	if item.IsBundle() {
 		parts := make([]string, len(item.Components))

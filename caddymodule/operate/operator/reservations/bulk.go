@@ -1,4 +1,4 @@
-package operator
+package reservations
 
 import (
 	"cmp"
@@ -12,6 +12,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 )
@@ -22,17 +23,17 @@ const bulkBody = 80 << 10
 // fileBody bounds a request with a file: each of its bytes may be escaped.
 const fileBody = 3 * adminapi.MaxFileText
 
-func (o *operator) confirmHolds(r *http.Request) (any, error) {
-	return o.bulk(r, record.Confirmed)
+func confirmHolds(o *serve.Operator, r *http.Request) (any, error) {
+	return bulk(o, r, record.Confirmed)
 }
 
-func (o *operator) releaseHolds(r *http.Request) (any, error) {
-	return o.bulk(r, record.Released)
+func releaseHolds(o *serve.Operator, r *http.Request) (any, error) {
+	return bulk(o, r, record.Released)
 }
 
 // namesIn reads the orders that a file names, as the command does. It changes nothing: what it answers is for the
 // names of a BulkRequest.
-func (o *operator) namesIn(r *http.Request) (any, error) {
+func namesIn(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -57,7 +58,7 @@ func (o *operator) namesIn(r *http.Request) (any, error) {
 	return adminapi.OrderNames{Names: list.Names}, nil
 }
 
-func (o *operator) bulk(r *http.Request, to record.State) (any, error) {
+func bulk(o *serve.Operator, r *http.Request, to record.State) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -73,20 +74,20 @@ func (o *operator) bulk(r *http.Request, to record.State) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.known(id); err != nil {
+	if err := o.Known(id); err != nil {
 		return nil, err
 	}
 	answer := &adminapi.BulkAnswer{DryRun: ask.DryRun}
-	found, err := o.bulkFind(id, &ask, filter, answer)
+	found, err := bulkFind(o, id, &ask, filter, answer)
 	if err != nil {
 		return nil, err
 	}
-	err = o.bulkResolve(id, found, &ask, to, answer)
+	err = bulkResolve(o, id, found, &ask, to, answer)
 	if err == nil && !ask.DryRun { // holds that an earlier request resolved count too
-		err = o.runtime.Store.Shard().AwaitReplicas(o.ctx)
+		err = o.Runtime.Store.Shard().AwaitReplicas(o.Ctx)
 	}
 	if err == nil {
-		answer.InDoubt, err = o.runtime.Store.CountHolds(o.ctx, id, record.InDoubt)
+		answer.InDoubt, err = o.Runtime.Store.CountHolds(o.Ctx, id, record.InDoubt)
 	}
 	return answer, err
 }
@@ -116,13 +117,13 @@ func checkBulk(b *adminapi.BulkRequest, to record.State) (f reservation.HoldFilt
 }
 
 // bulkFind finds the holds that the request means.
-func (o *operator) bulkFind(id string, ask *adminapi.BulkRequest, f reservation.HoldFilter, answer *adminapi.BulkAnswer) ([]reservation.Record, error) {
+func bulkFind(o *serve.Operator, id string, ask *adminapi.BulkRequest, f reservation.HoldFilter, answer *adminapi.BulkAnswer) ([]reservation.Record, error) {
 	if ask.Names == nil {
-		found, next, err := o.runtime.Store.HoldsAfter(o.ctx, id, f, ask.After, adminapi.MaxBulk)
+		found, next, err := o.Runtime.Store.HoldsAfter(o.Ctx, id, f, ask.After, adminapi.MaxBulk)
 		answer.Next = next
 		return found, cursorFault(err)
 	}
-	byName, err := o.runtime.Store.Named(o.ctx, id, ask.Names)
+	byName, err := o.Runtime.Store.Named(o.Ctx, id, ask.Names)
 	if err != nil {
 		return nil, err
 	}
@@ -147,15 +148,15 @@ func (o *operator) bulkFind(id string, ask *adminapi.BulkRequest, f reservation.
 
 // bulkResolve resolves each hold by a script call of its own. It logs what it has done even
 // if Redis stops answering half-way.
-func (o *operator) bulkResolve(id string, found []reservation.Record, ask *adminapi.BulkRequest, to record.State, answer *adminapi.BulkAnswer) (err error) {
+func bulkResolve(o *serve.Operator, id string, found []reservation.Record, ask *adminapi.BulkRequest, to record.State, answer *adminapi.BulkAnswer) (err error) {
 	answer.Matched = len(found)
 	var changed []string
 	for i := range found {
 		r := &found[i]
 		before := answer.Changed
 		if ask.DryRun {
-			foresee(answer, r, to, ask.Force, o.runtime.Store.Now(id))
-		} else if err = o.resolveOne(r, to, ask.Force, answer); err != nil {
+			foresee(answer, r, to, ask.Force, o.Runtime.Store.Now(id))
+		} else if err = resolveOne(o, r, to, ask.Force, answer); err != nil {
 			err = fmt.Errorf("%w; %d of %d before it are done", err, i, len(found))
 			break
 		}
@@ -175,28 +176,28 @@ func (o *operator) bulkResolve(id string, found []reservation.Record, ask *admin
 	}
 	fields := []zap.Field{zap.String("sale", id), zap.Strings("reservations", changed), zap.String("cause", ask.Cause),
 		zap.String("older", ask.Older), zap.Bool("named", ask.Names != nil), zap.Bool("force", ask.Force)}
-	if noted := o.noted(err, change, fields...); err == nil || noted == nil {
+	if noted := o.Noted(err, change, fields...); err == nil || noted == nil {
 		return noted
 	} else if len(changed) > 0 {
-		o.log.Info(change, append(fields, zap.String("by", o.by))...)
+		o.Log.Info(change, append(fields, zap.String("by", o.By))...)
 	}
 	return err
 }
 
-func (o *operator) resolveOne(r *reservation.Record, to record.State, force bool, answer *adminapi.BulkAnswer) error {
+func resolveOne(o *serve.Operator, r *reservation.Record, to record.State, force bool, answer *adminapi.BulkAnswer) error {
 	if r.State == to {
 		answer.Already++
 		return nil
 	}
 	var err error
 	if to == record.Confirmed {
-		_, err = o.runtime.Store.Confirm(o.ctx, r.Sale, r.ID, reservation.SourceOperator, o.cause)
+		_, err = o.Runtime.Store.Confirm(o.Ctx, r.Sale, r.ID, reservation.SourceOperator, o.Cause)
 	} else {
 		word := reservation.SourceOperator
 		if force {
 			word = reservation.SourceForce
 		}
-		_, err = o.runtime.Store.Release(o.ctx, r.Sale, r.ID, word, o.cause)
+		_, err = o.Runtime.Store.Release(o.Ctx, r.Sale, r.ID, word, o.Cause)
 	}
 	if err == nil {
 		answer.Changed++

@@ -1,4 +1,4 @@
-package operator
+package gates
 
 import (
 	"errors"
@@ -13,15 +13,16 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 )
 
 // beginBypass answers POST gates/{name}/bypass, and POST bypass for the only gate. It does not need Redis.
-func (o *operator) beginBypass(r *http.Request) (any, error) {
+func beginBypass(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
 	var asked adminapi.BypassRequest
-	if err := request.JSON(r, adminBody, &asked); err != nil {
+	if err := request.JSON(r, serve.SmallBody, &asked); err != nil {
 		return nil, err
 	}
 	length, err := time.ParseDuration(asked.For)
@@ -33,54 +34,54 @@ func (o *operator) beginBypass(r *http.Request) (any, error) {
 	case len(asked.Reason) > adminapi.MaxBypassText || strings.ContainsFunc(asked.Reason, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return nil, request.Bad("reason: it is text of up to %d bytes, without control characters", adminapi.MaxBypassText)
 	}
-	of, deciding, err := judge.Of(o.app).Bypassable(r.PathValue("name"))
+	of, deciding, err := judge.Of(o.App).Bypassable(r.PathValue("name"))
 	if err != nil {
 		return nil, request.Bad("%w", err)
 	}
-	of.By, of.Reason, of.For = o.by, strings.TrimSpace(asked.Reason), length
-	begun, err := o.app.BeginBypass(of)
+	of.By, of.Reason, of.For = o.By, strings.TrimSpace(asked.Reason), length
+	begun, err := o.App.BeginBypass(of)
 	if err != nil {
 		return nil, err
 	}
-	o.log.Warn("a bypass begins: "+begun.Sentence(), zap.String("by", o.by), zap.String("gate", begun.Gate), zap.Time("until", begun.Until))
+	o.Log.Warn("a bypass begins: "+begun.Sentence(), zap.String("by", o.By), zap.String("gate", begun.Gate), zap.Time("until", begun.Until))
 	return &adminapi.BypassBegun{Bypass: begun, Deciding: append([]string{}, deciding...)}, nil
 }
 
 // endBypass answers DELETE gates/{name}/bypass, and DELETE bypass for the only one.
-func (o *operator) endBypass(r *http.Request) (any, error) {
+func endBypass(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	name, own := r.PathValue("name"), o.ownBypasses()
+	name, own := r.PathValue("name"), ownBypasses(o)
 	if name == "" && len(own) == 1 {
 		name = own[0].Gate
 	} else if name == "" && len(own) > 1 {
 		return nil, request.Bad("%d gates are bypassed: name one of them", len(own))
 	}
-	ended, was, err := o.app.EndBypass(name)
+	ended, was, err := o.App.EndBypass(name)
 	switch {
 	case err != nil:
 		return nil, err
 	case !was && name == "":
-		return nil, notFoundError{errors.New("no bypass is on at this edge: 'caddy stockgate bypass' lists the ones of other edges")}
+		return nil, serve.NotFound(errors.New("no bypass is on at this edge: 'caddy stockgate bypass' lists the ones of other edges"))
 	case !was:
-		return nil, notFoundError{fmt.Errorf("no bypass of %.80q is on at this edge: 'caddy stockgate bypass' lists them", name)}
+		return nil, serve.NotFound(fmt.Errorf("no bypass of %.80q is on at this edge: 'caddy stockgate bypass' lists them", name))
 	}
-	o.log.Warn("a bypass is ended", zap.String("by", o.by), zap.String("gate", ended.Gate), zap.Int64("orders", ended.Orders), zap.Int64("taken", ended.Taken))
+	o.Log.Warn("a bypass is ended", zap.String("by", o.By), zap.String("gate", ended.Gate), zap.Int64("orders", ended.Orders), zap.Int64("taken", ended.Taken))
 	return &ended, nil
 }
 
-func (o *operator) ownBypasses() []adminapi.Bypass {
-	own, _ := o.app.OwnBypasses()
+func ownBypasses(o *serve.Operator) []adminapi.Bypass {
+	own, _ := o.App.OwnBypasses()
 	return own
 }
 
-func (o *operator) listBypasses(r *http.Request) (any, error) {
+func listBypasses(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
-	list := adminapi.BypassList{Bypasses: append([]adminapi.Bypass{}, o.app.Bypassed()...)}
-	if _, err := o.app.OwnBypasses(); err != nil {
+	list := adminapi.BypassList{Bypasses: append([]adminapi.Bypass{}, o.App.Bypassed()...)}
+	if _, err := o.App.OwnBypasses(); err != nil {
 		list.Unread = err.Error()
 	}
 	return list, nil

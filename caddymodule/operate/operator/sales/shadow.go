@@ -1,4 +1,4 @@
-package operator
+package sales
 
 import (
 	"net/http"
@@ -7,10 +7,11 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
+	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
 )
 
 // forgetShadow drops what dry runs have noted of a sale.
-func (o *operator) forgetShadow(r *http.Request) (any, error) {
+func forgetShadow(o *serve.Operator, r *http.Request) (any, error) {
 	if _, err := request.Query(r); err != nil {
 		return nil, err
 	}
@@ -18,9 +19,9 @@ func (o *operator) forgetShadow(r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := o.known(id); err != nil {
+	if err := o.Known(id); err != nil {
 		return nil, err
 	}
-	err = o.runtime.Store.ForgetShadow(o.ctx, id)
-	return adminapi.ShadowForgotten{ID: id, Forgotten: true}, o.noted(err, "shadow forgotten", zap.String("sale", id))
+	err = o.Runtime.Store.ForgetShadow(o.Ctx, id)
+	return adminapi.ShadowForgotten{ID: id, Forgotten: true}, o.Noted(err, "shadow forgotten", zap.String("sale", id))
 }
