@@ -339,7 +339,7 @@ func TestReloadKeepsLists(t *testing.T) {
 	app["lists"] = map[string]any{"bad": fileSource(path), "worse": redisSource}
 	closeShop := useGate(s, map[string]any{"deny": []string{"bad", "worse"}, "other_items": "pass"})
 	s.Load(app)
-	following := func() []string { return loops("list.(*File).Start.", "lists.(*Watcher).watch", keeping) }
+	following := func() []string { return loops("filters/list/file.go:", "lists.(*Watcher).watch", keeping) }
 	var first []string
 	s.Eventually("the lists and the keeper of items run", func() (string, bool) {
 		first = following()
@@ -523,7 +523,7 @@ func TestDenyComesBeforeRepeats(t *testing.T) {
 	}
 }
 
-// loops are the goroutines of the process in which one of these functions runs, such as
+// loops are the goroutines of the process in which one of these functions or files runs, such as
 // "lists.(*Watcher).watch": each with the number that it has as long as it runs.
 func loops(functions ...string) (ids []string) {
 	stacks := make([]byte, 1<<16)
