@@ -108,8 +108,8 @@ func inRedis(s *sitetest.Site, c *redis.Client) (keys, fields int64) {
 }
 
 // Whatever clients choose, in a flood of names that were never seen: an edge does not grow
-// with their number, and Redis by no more than each kind's bound. docs/redis.md#memory has the bounds. Crowds with the race
-// detector, which has memory of its own for what is allocated, are in the packages of gates, status, rates and edges.
+// with their number, and Redis by no more than each kind's bound. docs/redis.md#memory has the bounds. The race detector
+// would add memory of its own; the packages of gates, status, rates and edges have crowds with it.
 func TestFloodsOfNames(t *testing.T) {
 	server, with := sitetest.Redis(t)
 	s := sitetest.Open(t, with)

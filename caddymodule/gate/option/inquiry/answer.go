@@ -12,8 +12,8 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-// Refusal refuses an attempt whose cart is not in what the shop has answered, or to which err came in the place of an answer;
-// nil: it may be there. why is what the shop answers instead of a cart; empty: it is not to blame. graphQL: it answers GraphQL.
+// Refusal refuses an attempt when the shop's answer to a lookup, or the error in its place, has no cart; nil: the answer may
+// have one. why is the shop's fault, for the log; empty: it has none. graphQL: the shop answers in GraphQL.
 func Refusal(ctx context.Context, a *outcome.ShopAnswer, err error, graphQL bool) (no *sale.Refusal, why string) {
 	switch {
 	case errors.Is(err, ErrBusy):

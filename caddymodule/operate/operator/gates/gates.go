@@ -1,4 +1,4 @@
-// Package gates is what operators ask of the gates of an edge: which there are, how one decides on a request, and bypasses.
+// Package gates serves requests of the admin API about the gates of an edge: their names, tries and bypasses.
 package gates
 
 import (

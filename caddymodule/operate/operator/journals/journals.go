@@ -1,5 +1,4 @@
-// Package journals is what operators ask of the journals of sales: what they have, and what is rebuilt or put right
-// by them and the ledger.
+// Package journals serves requests of the admin API about the journals of sales, and rebuilds and reconciles sales.
 package journals
 
 import (

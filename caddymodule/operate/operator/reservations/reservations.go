@@ -1,5 +1,4 @@
-// Package reservations is what operators ask of reservations, and do with them: one by one, the holds of a sale, and
-// returns.
+// Package reservations serves requests of the admin API about reservations: one by one, the holds of a sale, and returns.
 package reservations
 
 import (

@@ -1,4 +1,4 @@
-// Package sales is what operators ask of sales, and do with them: files, stock, schedules, queues and waiting lists.
+// Package sales serves requests of the admin API about sales: files, stock, schedules, queues and waiting lists.
 package sales
 
 import (
@@ -282,7 +282,7 @@ func setStatus(o *serve.Operator, r *http.Request, status sale.Status) (any, err
 	return answer, nil
 }
 
-// noteAct notes who has given a sale its status, for those who are told.
+// noteAct keeps the operator who changed the status of a sale, for the message of `notify`.
 func noteAct(o *serve.Operator, id string, status sale.Status) {
 	if o.App.Notifier() == nil {
 		return

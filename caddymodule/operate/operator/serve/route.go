@@ -80,7 +80,7 @@ func apiError(err error) caddy.APIError {
 		errors.Is(err, reservation.ErrReused):
 		status = http.StatusConflict
 	case errors.Is(err, shard.ErrUnavailable), errors.Is(err, context.DeadlineExceeded), errors.Is(err, shard.ErrStarting),
-		errors.Is(err, ledger.ErrLedger), errors.Is(err, ledger.ErrLedger), errors.Is(err, shard.ErrNewerSchema), errors.Is(err, shard.ErrMemoryPolicy):
+		errors.Is(err, ledger.ErrLedger), errors.Is(err, shard.ErrNewerSchema), errors.Is(err, shard.ErrMemoryPolicy):
 		status = http.StatusServiceUnavailable
 	}
 	return caddy.APIError{HTTPStatus: status, Err: err, Message: message}
