@@ -34,7 +34,8 @@ type Exchange struct {
 	Answer       []byte
 	LacksAnswer  bool // like LacksBody
 
-	shown string // the path as it may be written
+	shown  string // the path as it may be written
+	issued issued // by the shop; nil until all recordings are read
 }
 
 // Recording is what one file has, without images, styles, scripts and the like.

@@ -40,7 +40,7 @@ func (l *learner) itemInPath(c *candidate) *linesFrom {
 	segments := c.segments()
 	for i := 1; i < len(segments); i++ {
 		before := strings.TrimSuffix(folded(segments[i-1]), "s")
-		if slices.Contains([]string{"product", "item", "sku", "variant", "buy", "ticket", "offer", "article", "good"}, before) && isVariable(segments[i]) && len(l.shownBefore(segments[i])) > 0 {
+		if slices.Contains([]string{"product", "item", "sku", "variant", "buy", "ticket", "offer", "article", "good"}, before) && c.hasID(segments[i]) && len(l.shownBefore(segments[i])) > 0 {
 			return &linesFrom{item: strconv.Itoa(i), lines: []itemLine{{SKU: segments[i], Quantity: 1}}}
 		}
 	}

@@ -65,8 +65,10 @@ func Learn(recordings []*Recording, o Options) (*Learned, error) {
 	l := &learner{options: o, recordings: recordings, plan: new(plan)}
 	l.documents = documentsOf(recordings)
 	l.hidden = secretsOf(recordings)
+	ids := issuedIn(recordings)
 	for _, rec := range recordings {
 		for _, x := range rec.Exchanges {
+			x.issued = ids
 			x.shown = x.pattern(l.hidden)
 			if op, _ := l.documents.operation(x); op != nil && l.hidden.path(op.field) {
 				x.shown += " " + op.field

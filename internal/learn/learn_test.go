@@ -123,6 +123,39 @@ func TestWhatIsLearned(t *testing.T) {
 	}
 }
 
+// TestIDsOfLettersOnly buys with carts whose ids have no digit: what is written fits every cart, and the recording of
+// another cart is one of the same purchase.
+func TestIDsOfLettersOnly(t *testing.T) {
+	with := func(id string) []entry {
+		cart := entry{method: "GET", url: "https://shop.example.com/store/carts/" + id, header: map[string]string{"Cookie": "sid=c0ffee5e55104"}, status: 200,
+			answer: `{"cart":{"id":"` + id + `","items":[{"variant":{"sku":"SNK-1"},"quantity":2}]}}`, answerMime: asJSON}
+		order := purchase()[1]
+		order.url, order.body, order.answer = cart.url+"/complete-checkout-now", "", `{"type":"order","step":{"id":"complete-checkout-now"}}`
+		return []entry{cart, order}
+	}
+	for _, ids := range [][2]string{
+		{"cart_WCDDQIXNNLMBTTRMAACAQRABLL", "cart_01JABCD9"},
+		{"cart_wcddqixnnlmbttrmaacaqrabll", "cart_qrabllwcddqixnnlmbttrmaaca"},
+		{"wcDdqIXnnlMbttRmaacaQ", "HZbkKcxvPwqRtLmnBdfGh"},
+		{"KQZTRMWA", "KQZT7MWB"},
+	} {
+		l, err := learned(t, with(ids[0]), with(ids[1]))
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		file := l.Caddyfile(learn.Addresses{})
+		for _, want := range []string{"path /store/carts/*/complete-checkout-now ", "lookup GET http://127.0.0.1:9000/store/carts/{ref}\n", "ref {path.2}\n"} {
+			if !strings.Contains(file, want) {
+				t.Errorf("%s: no %q in\n%s", ids[0], want, file)
+			}
+		}
+		if strings.Contains(file+l.QuestionsFile(nil), ids[0]) {
+			t.Errorf("%s is in what is written", ids[0])
+		}
+	}
+}
+
 // TestEachLineHasItsEvidence looks above each line of a gate for a recorded request or a question.
 func TestEachLineHasItsEvidence(t *testing.T) {
 	refused := with(func(o *entry) { o.status, o.answer = 409, `{"error":"sold_out"}` })

@@ -25,7 +25,7 @@ func (x *Exchange) pattern(hidden secrets) string {
 func (x *Exchange) template(hidden secrets) []string {
 	segments := x.segments()
 	for i, s := range segments {
-		if isVariable(s) || hidden.hides(s) {
+		if x.hasID(s) || hidden.hides(s) {
 			segments[i] = "*"
 		}
 	}
@@ -35,6 +35,7 @@ func (x *Exchange) template(hidden secrets) []string {
 var (
 	version    = regexp.MustCompile(`^(v[0-9]{1,3}|[0-9]{4}-[0-9]{2})$`)
 	plainWords = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.~-]{0,47}$`)
+	capitals   = regexp.MustCompile(`[A-Z0-9]{16}`) // of base32: one id of 26 letters in two hundred has no digit
 )
 
 // isVariable reports whether a segment is a value: a number, an id, or anything but words.
@@ -42,7 +43,7 @@ func isVariable(segment string) bool {
 	if segment == "" || version.MatchString(segment) {
 		return false
 	}
-	if !plainWords.MatchString(segment) {
+	if !plainWords.MatchString(segment) || capitals.MatchString(segment) {
 		return true
 	}
 	digits, letters := 0, 0

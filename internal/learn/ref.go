@@ -75,7 +75,7 @@ func valuesOf(c *candidate) (all []requestValue) {
 	add("query", treeOf(c.URL.Query()))
 	segments := c.segments()
 	for i := 1; i < len(segments); i++ {
-		if isVariable(segments[i]) {
+		if c.hasID(segments[i]) {
 			name := strings.TrimSuffix(segments[i-1], "s")
 			all = append(all, requestValue{pathValue(i), leaf{[]string{name}, segments[i]}})
 		}
