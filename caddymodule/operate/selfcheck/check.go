@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -58,9 +59,13 @@ type check struct {
 	dir     string
 	shop    *shop
 	edge    *edge.Edge
-	begun   int // each time with keys of its own
+	prefix  string // of the keys: each time another one
 	out     *Checked
 }
+
+// begun counts the edges of this process. An edge may still release its embedded Redis when the next one begins, and
+// signs with another key.
+var begun atomic.Int64
 
 func (c *check) run(ctx context.Context) error {
 	if err := c.adapt(); err != nil {
@@ -86,7 +91,7 @@ func (c *check) run(ctx context.Context) error {
 
 // begin runs the configuration with a sale of which nothing is sold.
 func (c *check) begin(ctx context.Context) error {
-	c.begun++
+	c.prefix = fmt.Sprint("check", begun.Add(1))
 	if err := c.load(); err != nil {
 		return err
 	}
@@ -140,7 +145,7 @@ const globalOptions = `	admin off
 // load runs the configuration before the recorded shop.
 func (c *check) load() error {
 	target := learn.Addresses{
-		Global: fmt.Sprintf(globalOptions, c.path("storage"), c.path("log")), Store: fmt.Sprint("redis embedded {\n\ttimeout 20s\n}\nkey_prefix check", c.begun), Site: "http://", Bind: "unix/" + c.socket(), Shop: c.shop.address(),
+		Global: fmt.Sprintf(globalOptions, c.path("storage"), c.path("log")), Store: "redis embedded {\n\ttimeout 20s\n}\nkey_prefix " + c.prefix, Site: "http://", Bind: "unix/" + c.socket(), Shop: c.shop.address(),
 		TokenKey: "hmac " + tokenSecret, Webhook: webhookSecret,
 	}
 	config, _, err := adapted(c.learned.Caddyfile(target))
@@ -154,7 +159,7 @@ func (c *check) load() error {
 }
 
 // socket is where the site listens: servers of the last configuration may still accept.
-func (c *check) socket() string { return c.path(fmt.Sprint("http", c.begun)) }
+func (c *check) socket() string { return c.path(c.prefix) }
 
 func (c *check) path(name string) string { return filepath.Join(c.dir, name) }
 
