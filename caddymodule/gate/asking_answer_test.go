@@ -76,7 +76,7 @@ func TestAskByAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Seller.(*gate.Gate).SetAfter(func(time.Duration, func()) *time.Timer {
+	g.Seller().(*gate.Gate).SetAfter(func(time.Duration, func()) *time.Timer {
 		t.Error("the shop is to be asked later about an order that nothing names")
 		return nil
 	})

@@ -104,7 +104,7 @@ func openAsks(t *testing.T, shop *orderShop, holdFor time.Duration) *asks {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.Seller.(*gate.Gate).SetAfter(func(wait time.Duration, ask func()) *time.Timer {
+	g.Seller().(*gate.Gate).SetAfter(func(wait time.Duration, ask func()) *time.Timer {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.later = append(s.later, question{wait, ask})

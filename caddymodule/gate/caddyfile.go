@@ -9,17 +9,14 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
-	"github.com/stockgate/stockgate/caddymodule/gate/judge"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
+	"github.com/stockgate/stockgate/caddymodule/gate/option"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
 // ReadDirective reads a gate, and warns about settings that are allowed but rarely intended.
 func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
-	return judge.ReadDirective(h, func() *Gate { return new(Gate) }, func(at *caddyfile.Dispenser, g *Gate, matchers caddy.ModuleMap) error {
+	return option.ReadDirective(h, func() *Gate { return new(Gate) }, func(at *caddyfile.Dispenser, g *Gate, matchers caddy.ModuleMap) error {
 		if err := directive.CheckTwice(h, at, g.Name, matchers); err != nil {
 			return err
 		}
@@ -32,19 +29,7 @@ func (g *Gate) CheckStatic() error {
 	if err := g.Judge.CheckStatic(); err != nil {
 		return err
 	}
-	if err := g.provisionOutcome(); err != nil {
-		return err
-	}
-	if err := g.provisionTimes(); err != nil {
-		return err
-	}
-	if err := g.provisionQueue(); err != nil {
-		return err
-	}
-	if err := g.InDoubt.Check(g.ofProbe()); err != nil {
-		return err
-	}
-	if err := g.Repeats.Check(); err != nil {
+	if err := g.terms.Check(g.KnowsNames, g.Log()); err != nil {
 		return err
 	}
 	_, err := guard.ExitPaths(g.ExitsAs)
@@ -157,72 +142,17 @@ func (g *Gate) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 		return err
 	}
 	at := *d // where the gate is, for errors about all of it
-	rules := gateRules{gate: g}
-	options := g.Directives()
-	maps.Copy(options, map[string]directive.Option{
-		"ref":             {Usage: "ref <value...> [shared]", Read: g.readRef},
-		"continue":        {Usage: "continue", Read: directive.Flag(&g.Continue)},
-		"lookup":          {Usage: inquiry.LookupUsage, Read: inquiry.ReadLookup(&g.Lookup)},
-		"repeats":         {Usage: ratelimit.RepeatsUsage, Read: ratelimit.ReadRepeats(&g.Repeats)},
-		"idempotency":     {Usage: "idempotency <value...>", Read: directive.Texts(&g.Idempotency)},
-		"idempotency_ttl": {Usage: "idempotency_ttl <duration>", Read: directive.Duration(&g.IdempotencyTTL)},
-		"outcome":         {Usage: "outcome response|backend|ask …", Read: g.readOutcome},
-		"@":               {Usage: "@<name> { … }", Read: g.readAnswer, List: true},
-		// answers that confirm the reservation. Not with `outcome backend`. Default: `2xx`.
-		"confirm": {Usage: "confirm <code|class|@name...>", Read: rules.read("confirm"), List: true},
-		// answers that release it. Default: `4xx` except 408, 409 and 499; with `outcome backend` none.
-		"release":         {Usage: "release <code|class|@name...>", Read: rules.read("release"), List: true},
-		"in_doubt":        {Usage: inDoubtUsage, Read: rules.readInDoubt},
-		"queue":           {Usage: waiting.Usage, Read: waiting.ReadOption(&g.Queue)},
-		"hold_for":        {Usage: "hold_for <duration>", Read: directive.Duration(&g.HoldFor)},
-		"max_answer":      {Usage: "max_answer <size>", Read: directive.Size(&g.MaxAnswer)},
-		"forward_timeout": {Usage: "forward_timeout <duration>", Read: directive.Duration(&g.ForwardTimeout)},
-		"shadow":          {Usage: "shadow", Read: directive.Flag(&g.Shadow)},
-		"exits_as":        {Usage: "exits_as <path...>", Read: directive.Texts(&g.ExitsAs)},
-	})
+	options := g.AttemptOptions.Directives()
+	own, check := g.SellingOptions.Directives()
+	maps.Copy(options, own)
 	options["check"] = directive.Option{Read: func(d *caddyfile.Dispenser, _ string) error { return d.WrapErr(errCheck) }} // no option, see Gate.Check
-	err := directive.ReadBlock(d, options)
-	if err != nil {
+	if err := directive.ReadBlock(d, options); err != nil {
 		return err
 	}
-	if err := cmp.Or(g.Bind().Conflict(), g.outcomeConflict()); err != nil {
+	if err := cmp.Or(g.Bind().Conflict(), g.terms.OutcomeConflict()); err != nil {
 		return directive.WrapOption(at, err)
 	}
-	return rules.check()
-}
-
-func (g *Gate) readOutcome(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 1, -1)
-	if err != nil {
-		return err
-	}
-	if g.Outcome = args[0]; g.Outcome == "ask" {
-		return inquiry.ReadAsk(d, args[1:], &g.Ask)
-	}
-	if len(args) > 1 {
-		return d.Errf("wrong number of arguments: write `%s`", usage)
-	}
-	if g.Outcome != "response" && g.Outcome != "backend" {
-		return d.Errf("outcome %q is not supported: write `%s`", g.Outcome, usage)
-	}
-	return nil
-}
-
-// readRef reads where the ref is found. A ref has no constants, so that its last word may
-// say that it is shared.
-func (g *Gate) readRef(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 1, -1)
-	if err != nil {
-		return err
-	}
-	if last := len(args) - 1; args[last] == "shared" {
-		g.RefShared, args = true, args[:last]
-	}
-	if len(args) == 0 {
-		return d.Errf("ref has no value: write `%s`", usage)
-	}
-	g.Ref = args
-	return nil
+	return check()
 }
 
 // checkPlaces refuses a queue whose buyers cannot ask where their orders stand. The sites that

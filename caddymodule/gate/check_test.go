@@ -8,7 +8,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/gate/check"
-	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/option"
 	"github.com/stockgate/stockgate/internal/strictjson"
 )
 
@@ -32,7 +32,7 @@ func TestCheckHasTheOptionsOfTheGate(t *testing.T) {
 		t.Errorf("the gate has %d values of sale", n)
 	}
 	var top map[string]any
-	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[judge.AttemptOptions]()), func(f reflect.StructField) bool { return f.Anonymous })
+	fields := slices.DeleteFunc(reflect.VisibleFields(reflect.TypeFor[option.AttemptOptions]()), func(f reflect.StructField) bool { return f.Anonymous })
 	if err := json.Unmarshal(text, &top); err != nil || len(top) != len(fields) {
 		t.Errorf("the JSON has %d options: %s", len(top), text)
 	}

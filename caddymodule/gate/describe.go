@@ -1,22 +1,35 @@
 package gate
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/option"
+	"github.com/stockgate/stockgate/caddymodule/gate/selling"
+	"github.com/stockgate/stockgate/internal/store/reservation"
 )
+
+// AskAbout asks the shop whether it has the order of a reservation, and says why it is not known.
+type AskAbout func(ctx context.Context, store *reservation.Store, sale string, due reservation.ProbeDue) (reservation.ProbeAnswer, string, error)
+
+// AskAbout asks the shop about an order; nil: the gate has no probe.
+func (g *Gate) AskAbout() AskAbout {
+	if g.terms.Probe == nil {
+		return nil
+	}
+	return g.terms.Probe.AskAbout
+}
 
 // Describe returns what operators are told of the gate. all are the judges of the configuration.
 func (g *Gate) Describe(all []*judge.Judge) (s judge.Selling) {
 	s.ByShop = g.Outcome == "backend"
-	if g.probe != nil {
-		s.AskAbout = g.probe.AskAbout
-	}
+	s.Probes = g.terms.Probe != nil
 	switch {
 	case s.ByShop:
 		s.Doubts = "leaves it to the shop to confirm or release what it holds, through stockgate_api"
-	case g.probe != nil:
-		s.Doubts = fmt.Sprintf("asks %s about holds in doubt", g.probe.Host())
+	case g.terms.Probe != nil:
+		s.Doubts = fmt.Sprintf("asks %s about holds in doubt", g.terms.Probe.Host())
 	default:
 		s.Doubts = "keeps holds in doubt until an operator or the shop resolves them: `in_doubt probe <url>` would ask the shop"
 	}
@@ -24,10 +37,19 @@ func (g *Gate) Describe(all []*judge.Judge) (s judge.Selling) {
 		s.Most, s.Memory = g.Queue.Most, g.Queue.Memory
 	}
 	if risk := g.cartRisk(all); risk != "" {
-		s.Risks = append(s.Risks, judge.OptionRisk{About: "lookup", Text: g.Title() + ": " + risk})
+		s.Risks = append(s.Risks, option.OptionRisk{About: "lookup", Text: g.Title() + ": " + risk})
 	}
 	if g.sharesQueue != "" {
-		s.Risks = append(s.Risks, judge.OptionRisk{About: "queue", Text: g.Title() + " " + g.sharesQueue})
+		s.Risks = append(s.Risks, option.OptionRisk{About: "queue", Text: g.Title() + " " + g.sharesQueue})
 	}
 	return s
 }
+
+// Gives reports whether an option that only a gate has is there, by its name in the table of conflicts.
+func (g *Gate) Gives(option string) bool { return g.terms.Gives(option) }
+
+// SellingRisks returns the risks of the options that only a gate has.
+func (g *Gate) SellingRisks() []option.OptionRisk { return g.terms.SellingRisks() }
+
+// Terms are what the gate's own options are compiled to.
+func (g *Gate) Terms() *selling.Terms { return &g.terms }

@@ -33,7 +33,7 @@ func Of(a *app.App) *Gates {
 func (gs *Gates) Start(d *edgeruntime.Runtime) {
 	started := make(map[string]bool)
 	for _, g := range gs.List() {
-		if risk := g.cartRisk(judge.Of(g.App()).List()); risk != "" {
+		if risk := g.cartRisk(judge.Of(g.App).List()); risk != "" {
 			g.Log().Warn(risk)
 		}
 		if g.Queue != nil {
@@ -43,9 +43,9 @@ func (gs *Gates) Start(d *edgeruntime.Runtime) {
 				gs.leave = append(gs.leave, d.Queue().Serve(g.prints.reads, s))
 			}
 		}
-		if g.probe != nil && !started[g.Name] {
+		if g.terms.Probe != nil && !started[g.Name] {
 			started[g.Name] = true
-			gs.probers.Start(g.probe, d)
+			gs.probers.Start(g.terms.Probe, d)
 		}
 	}
 }

@@ -4,8 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/option"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
+	"github.com/stockgate/stockgate/caddymodule/gate/selling"
 	"github.com/stockgate/stockgate/filters/outcome"
 )
 
@@ -15,20 +16,23 @@ func TestGatesOfOneNameProbeAlike(t *testing.T) {
 	there := func(path string) map[string]outcome.AnswerMatcher {
 		return map[string]outcome.AnswerMatcher{"there": {JSON: []outcome.JSONTest{{Path: path}}}}
 	}
-	main := judge.AttemptOptions{Name: "main"}
+	with := func(o selling.SellingOptions) *Gate { return &Gate{SellingOptions: o} }
+	named := func(o selling.SellingOptions) *Gate {
+		return &Gate{AttemptOptions: option.AttemptOptions{Name: "main"}, SellingOptions: o}
+	}
 	for _, c := range []struct {
 		name string
 		a, b *Gate
 		says string
 	}{
 		{"none", &Gate{}, &Gate{}, ""},
-		{"keep is the default", &Gate{}, &Gate{InDoubt: new(probe.InDoubt)}, ""},
-		{"the same", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{InDoubt: ask("http://a/{id}")}, ""},
-		{"two shops", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{InDoubt: ask("http://b/{id}")}, "two gates without a name"},
-		{"one keeps", &Gate{InDoubt: ask("http://a/{id}")}, &Gate{}, "two gates without a name"},
-		{"named alike", &Gate{AttemptOptions: main, InDoubt: ask("http://a/{id}")}, &Gate{AttemptOptions: main}, "two gates named main"},
-		{"one named", &Gate{AttemptOptions: main, InDoubt: ask("http://a/{id}")}, &Gate{}, ""},
-		{"answers differ", &Gate{InDoubt: ask("http://a/{id}"), Answers: there("a")}, &Gate{InDoubt: ask("http://a/{id}"), Answers: there("b")}, "two gates without a name"},
+		{"keep is the default", &Gate{}, with(selling.SellingOptions{InDoubt: new(probe.InDoubt)}), ""},
+		{"the same", with(selling.SellingOptions{InDoubt: ask("http://a/{id}")}), with(selling.SellingOptions{InDoubt: ask("http://a/{id}")}), ""},
+		{"two shops", with(selling.SellingOptions{InDoubt: ask("http://a/{id}")}), with(selling.SellingOptions{InDoubt: ask("http://b/{id}")}), "two gates without a name"},
+		{"one keeps", with(selling.SellingOptions{InDoubt: ask("http://a/{id}")}), &Gate{}, "two gates without a name"},
+		{"named alike", named(selling.SellingOptions{InDoubt: ask("http://a/{id}")}), named(selling.SellingOptions{}), "two gates named main"},
+		{"one named", named(selling.SellingOptions{InDoubt: ask("http://a/{id}")}), &Gate{}, ""},
+		{"answers differ", with(selling.SellingOptions{InDoubt: ask("http://a/{id}"), Answers: there("a")}), with(selling.SellingOptions{InDoubt: ask("http://a/{id}"), Answers: there("b")}), "two gates without a name"},
 	} {
 		gs := new(Gates)
 		if err := gs.add(c.a); err != nil {

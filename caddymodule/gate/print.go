@@ -6,11 +6,6 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
-
-	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
-
-	"github.com/stockgate/stockgate/caddymodule/internal/matchers"
 )
 
 // prints are what orders of a gate that wait are known by. Gates with the same print can send each
@@ -28,16 +23,8 @@ type prints struct {
 func (g *Gate) orderPrint() string { return g.prints.order }
 
 // printOrder sets orderPrint while the gate is provisioned.
-func (g *Gate) printOrder(ctx caddy.Context) {
-	var hosts []string
-	for _, set := range matchers.Around(ctx, g.Server()) {
-		for _, m := range set {
-			if host, ok := m.(*caddyhttp.MatchHost); ok {
-				hosts = append(hosts, *host...)
-			}
-		}
-	}
-	slices.Sort(hosts)
+func (g *Gate) printOrder() {
+	hosts := slices.Sorted(slices.Values(g.Hosts()))
 	g.prints.order = printOf("gate", strings.Join(slices.Compact(hosts), " "), g.Name, strings.Join(g.Sale, " "))
 	if g.prints.reads != "" {
 		g.prints.reads = printOf(g.prints.order, g.prints.reads)
@@ -52,6 +39,17 @@ func (p *prints) differsFrom(other *prints) bool {
 const sharedQueue = "has a queue, and another gate with a queue that differs has the same name, hosts and sale: orders that wait for one of them are sent by the one that comes last, " +
 	"at its pace, and are skipped where it reads another order in the request; give each a name of its own, as in `stockgate @order main { … }`"
 
+// print makes the prints of the options, before defaults are filled in. Where no order waits there are none.
+func (g *Gate) print() (err error) {
+	if g.Queue == nil {
+		return nil
+	}
+	if g.prints.config, err = configPrint(g); err == nil && g.Lookup != nil {
+		g.prints.reads, err = readsPrint(g)
+	}
+	return err
+}
+
 // configPrint is the print of a configuration. Edges of an older version know orders
 // by it.
 func configPrint(g *Gate) (string, error) {
@@ -62,4 +60,11 @@ func configPrint(g *Gate) (string, error) {
 func printOf(parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
 	return base64.RawURLEncoding.EncodeToString(sum[:9])
+}
+
+// readsPrint is the print of the options that say what an order is.
+func readsPrint(g *Gate) (string, error) {
+	l := g.Lookup
+	text, err := json.Marshal([]any{g.Options, g.Sale, g.JWT, g.Buyer, g.Identities, g.Region, g.Lines, g.LinesFrom, g.OtherItems, g.Ref, l.Method, l.URL, l.Body})
+	return printOf(string(text)), err
 }

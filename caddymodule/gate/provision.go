@@ -5,16 +5,13 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/forward"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
+	"github.com/stockgate/stockgate/caddymodule/gate/asking"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/filters"
 )
 
-// provisionHolds prepares in-flight slots, and the options of holds.
-func (g *Gate) provisionHolds() (err error) {
-	if err := g.provisionQueue(); err != nil {
-		return err
-	}
+// provisionHolds prepares in-flight slots, and what asks the shop how orders ended.
+func (g *Gate) provisionHolds() {
 	if g.MaxInFlight == 0 {
 		g.MaxInFlight = defaultMaxInFlight
 	}
@@ -24,13 +21,7 @@ func (g *Gate) provisionHolds() (err error) {
 		g.slots.Open(g.Queue.Most+most, most, g.Log())
 	}
 	g.asking, g.bypassing = filters.NewSlots(g.MaxInFlight), filters.NewSlots(g.atOnce())
-	if err := g.provisionTimes(); err != nil {
-		return err
-	}
-	if g.InDoubt != nil {
-		g.probe, err = g.InDoubt.Compile(g.ofProbe())
-	}
-	return err
+	g.asker = asking.New(&g.terms, g.Log())
 }
 
 // atOnce is how many orders are at the shop at a time.
@@ -39,11 +30,6 @@ func (g *Gate) atOnce() int {
 		return g.Queue.AtOnce
 	}
 	return g.MaxInFlight
-}
-
-// ofProbe is what a probe knows of the gate.
-func (g *Gate) ofProbe() *probe.Gate {
-	return &probe.Gate{Name: g.Name, ByRef: len(g.Ref) > 0, HoldFor: g.holdOptions.HoldFor, Answers: g.Answers, MaxAnswer: g.AnswerLimit(), Log: g.Log()}
 }
 
 // provisionServer tells the gate's server and its guards about the gate.
@@ -58,9 +44,9 @@ func (g *Gate) provisionServer(ctx caddy.Context) error {
 	if err := g.Serve(ctx, exitsAs); err != nil {
 		return err
 	}
-	g.printOrder(ctx)
+	g.printOrder()
 	if g.Server() != nil && !g.Shadow {
 		g.Server().RegisterConnContext(forward.WithConn)
 	}
-	return Of(g.App()).add(g)
+	return Of(g.App).add(g)
 }

@@ -3,7 +3,6 @@ package gate
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/forward"
-	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/filters/refuse"
@@ -26,28 +24,8 @@ import (
 // the line.
 const unheardFor = 250 * time.Millisecond
 
-// provisionQueue compiles the gate's queue.
-func (g *Gate) provisionQueue() (err error) {
-	if g.Queue == nil {
-		return nil
-	}
-	if g.prints.config, err = configPrint(g); err != nil {
-		return err
-	}
-	if g.otherRules, err = g.compileOther(); err != nil {
-		return err
-	}
-	if err := g.Queue.Compile(); err != nil {
-		return fmt.Errorf("queue: %w", err)
-	}
-	if g.later, err = g.Queue.CompileAgain(g.Answers); err != nil {
-		return fmt.Errorf("queue: %w", err)
-	}
-	return g.provisionVerify()
-}
-
 // enqueue reserves stock for an order that waits where others do.
-func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *judge.Case, id string, options edge.HoldOptions) (reservation.Hold, *sale.Refusal, error) {
+func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *order, id string, options edge.HoldOptions) (reservation.Hold, *sale.Refusal, error) {
 	q, saleID := p.Runtime.Queue(), p.SaleID()
 	options.Queue = &reservation.QueueOptions{
 		Pace: g.Queue.ShopPace(), Most: int64(g.Queue.Most), Memory: g.Queue.Memory, Longest: time.Duration(g.Queue.Longest), Edge: q.Edge, Gate: g.orderPrint(),
@@ -68,13 +46,13 @@ func (g *Gate) enqueue(ctx context.Context, r *http.Request, p *judge.Case, id s
 		return hold, refusal, err
 	}
 	w.Wait()
-	p.Waiter = w
+	p.waiter = w
 	return hold, nil, nil
 }
 
 // mayBeSent reports whether an order that may wait, although Redis has not said so, may be sent. This
 // edge does not send it; another one does if this one was silent for so long that it counts as dead.
-func (g *Gate) mayBeSent(ctx context.Context, p *judge.Case, id string) bool {
+func (g *Gate) mayBeSent(ctx context.Context, p *order, id string) bool {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unheardFor)
 	defer cancel()
 	_, err := p.Runtime.ReleaseEventually(ctx, p.SaleID(), id, reservation.SourceUnheard, "unsent")
@@ -82,21 +60,21 @@ func (g *Gate) mayBeSent(ctx context.Context, p *judge.Case, id string) bool {
 }
 
 // pack returns what is needed to send the order without its request.
-func (g *Gate) pack(r *http.Request, p *judge.Case, id string) ([]byte, error) {
+func (g *Gate) pack(r *http.Request, p *order, id string) ([]byte, error) {
 	o := waiting.OrderOf(r, p.Body)
 	o.Gate, o.Server, o.Attempt, o.Lines = g.orderPrint(), g.serverName(), *p.Attempt, p.Lines
-	o.Config, o.Reads, o.Mode, o.HoldFor, o.At = g.prints.config, g.prints.reads, g.mode(), g.holdOptions.HoldFor, p.Began
+	o.Config, o.Reads, o.Mode, o.HoldFor, o.At = g.prints.config, g.prints.reads, g.terms.Mode(), g.terms.Hold.HoldFor, p.Began
 	if p.Attempt.Key != "" {
-		o.KeepCopy = max(g.holdOptions.KeyTTL, p.Listing.Sale.EndsAt.Sub(p.Listing.Now()))
+		o.KeepCopy = max(g.terms.Hold.KeyTTL, p.Listing.Sale.EndsAt.Sub(p.Listing.Now()))
 	}
 	return p.Runtime.Queue().Pack(p.SaleID(), id, o)
 }
 
 // await waits for the order's turn. When the client has waited long enough, it is told where the order
 // stands, or that it left the line.
-func (g *Gate) await(r *http.Request, p *judge.Case, pl *forward.InFlightSlot, hold reservation.Hold) takeoff {
-	w, q := p.Waiter, p.Runtime.Queue()
-	p.Waiter = nil
+func (g *Gate) await(r *http.Request, p *order, pl *forward.InFlightSlot, hold reservation.Hold) takeoff {
+	w, q := p.waiter, p.Runtime.Queue()
+	p.waiter = nil
 	defer w.Leave()
 	timer := time.NewTimer(g.Queue.WaitOf(r))
 	defer timer.Stop()
@@ -114,7 +92,7 @@ func (g *Gate) await(r *http.Request, p *judge.Case, pl *forward.InFlightSlot, h
 				return g.release(ctx, p, hold.ID, no)
 			}
 			asked := time.Now()
-			sent, err := q.Send(ctx, t, g.holdOptions.HoldFor, g.holdOptions.Margin, g.mode())
+			sent, err := q.Send(ctx, t, g.terms.Hold.HoldFor, g.terms.Hold.Margin, g.terms.Mode())
 			if errors.Is(err, queue.ErrNotYours) {
 				p.EndTurn(r)
 				w.Wait()
@@ -123,10 +101,10 @@ func (g *Gate) await(r *http.Request, p *judge.Case, pl *forward.InFlightSlot, h
 			// Redis may have heard it, and is told that it was not sent
 			if err != nil || g.timeToForward(&sent, asked) <= 0 {
 				p.EndTurn(r)
-				w.Unsent(t, time.Duration(g.Queue.Longest), g.holdOptions.Margin)
+				w.Unsent(t, time.Duration(g.Queue.Longest), g.terms.Hold.Margin)
 				continue
 			}
-			p.Try = t.Try
+			p.try = t.Try
 			sent.Lines, sent.Ref, sent.Shadow = hold.Lines, hold.Ref, hold.Shadow
 			return g.forwarding(r, p, pl, sent, asked)
 		case <-timer.C:
@@ -142,16 +120,16 @@ func (g *Gate) await(r *http.Request, p *judge.Case, pl *forward.InFlightSlot, h
 }
 
 // tell finds out where an order stands, so that the client can ask for it later.
-func (g *Gate) tell(ctx context.Context, p *judge.Case, id string) *sale.Refusal {
+func (g *Gate) tell(ctx context.Context, p *order, id string) *sale.Refusal {
 	q := p.Runtime.Queue()
 	ticket, err := q.Ticket(p.SaleID(), id)
 	if err != nil {
 		return refuse.Unavailable
 	}
-	if p.Place, err = q.Place(ctx, p.SaleID(), id); err != nil {
-		p.Place = queue.Place{State: record.Waiting} // it waits all the same
+	if p.place, err = q.Place(ctx, p.SaleID(), id); err != nil {
+		p.place = queue.Place{State: record.Waiting} // it waits all the same
 	}
-	p.Ticket = ticket
+	p.ticket = ticket
 	meter.CountAttempt(p.SaleID(), "waiting", "")
 	return nil
 }
@@ -159,11 +137,11 @@ func (g *Gate) tell(ctx context.Context, p *judge.Case, id string) *sale.Refusal
 // leadsBack reports whether an attempt that is made again leads its client to the place of its order: by its
 // key, or by its ref where the shop has said that this client has a cart with it.
 func (g *Gate) leadsBack(a *sale.Attempt) bool {
-	return a.Key != "" || g.refIsLookedUp && a.Ref != "" && !a.RefShared
+	return a.Key != "" || g.terms.RefIsLookedUp && a.Ref != "" && !a.RefShared
 }
 
 // release takes an order out of the line that must not be sent.
-func (g *Gate) release(ctx context.Context, p *judge.Case, id string, no *sale.Refusal) takeoff {
+func (g *Gate) release(ctx context.Context, p *order, id string, no *sale.Refusal) takeoff {
 	if p.Runtime.Queue().Cancel(ctx, p.SaleID(), id, string(no.Reason)) != nil {
 		return g.hasLeft(ctx, p, id) // another edge may have sent it
 	}
@@ -171,7 +149,7 @@ func (g *Gate) release(ctx context.Context, p *judge.Case, id string, no *sale.R
 }
 
 // tells is tell for an order that does not go to the shop now.
-func (g *Gate) tells(ctx context.Context, p *judge.Case, id string) takeoff {
+func (g *Gate) tells(ctx context.Context, p *order, id string) takeoff {
 	if no := g.tell(ctx, p, id); no != nil {
 		return refused(no)
 	}
@@ -179,17 +157,17 @@ func (g *Gate) tells(ctx context.Context, p *judge.Case, id string) takeoff {
 }
 
 // again202 tells the client of a repeat where the order of its key stands.
-func (g *Gate) again202(r *http.Request, p *judge.Case, b *reservation.AlreadyBound) *sale.Refusal {
+func (g *Gate) again202(r *http.Request, p *order, b *reservation.AlreadyBound) *sale.Refusal {
 	if no := g.tell(context.WithoutCancel(r.Context()), p, b.ID); no != nil {
 		return no
 	}
-	p.Bound = b
+	p.bound = b
 	return nil
 }
 
 // hasLeft is the answer about an order that is not in the line any more: a refusal where it was
 // released, else its place.
-func (g *Gate) hasLeft(ctx context.Context, p *judge.Case, id string) takeoff {
+func (g *Gate) hasLeft(ctx context.Context, p *order, id string) takeoff {
 	place, err := p.Runtime.Queue().Place(ctx, p.SaleID(), id)
 	if err == nil && !place.Sent && (place.State == record.Released || place.State == record.Expired) {
 		if reason, known := place.Refused(); known {
@@ -201,28 +179,28 @@ func (g *Gate) hasLeft(ctx context.Context, p *judge.Case, id string) takeoff {
 }
 
 // accept answers 202 with the place of the order.
-func (g *Gate) accept(w http.ResponseWriter, r *http.Request, p *judge.Case) error {
-	_, id, _ := p.Runtime.Queue().ReadTicket(p.Ticket)
+func (g *Gate) accept(w http.ResponseWriter, r *http.Request, p *order) error {
+	_, id, _ := p.Runtime.Queue().ReadTicket(p.ticket)
 	p.Publish(r, "waiting", id)
-	return waiting.Accept(w, r, p.Place, id, g.Queue.OrdersAt+"/"+p.Ticket)
+	return waiting.Accept(w, r, p.place, id, g.Queue.OrdersAt+"/"+p.ticket)
 }
 
 // putOff lets an order wait again that the shop wants later.
-func (g *Gate) putOff(r *http.Request, p *judge.Case, pl *forward.InFlightSlot, f *forward.Forwarding) takeoff {
+func (g *Gate) putOff(r *http.Request, p *order, pl *forward.InFlightSlot, f *forward.Forwarding) takeoff {
 	p.EndTurn(r)
 	ctx, id, q := context.WithoutCancel(r.Context()), f.Hold.ID, p.Runtime.Queue()
 	packed, err := g.pack(r, p, id)
 	if err == nil {
-		p.Waiter = q.Enter(p.SaleID(), id, g.orderPrint(), packed)
-		err = q.Again(ctx, queue.Turn{Sale: p.SaleID(), ID: id, Try: p.Try}, g.orderPrint(), packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
+		p.waiter = q.Enter(p.SaleID(), id, g.orderPrint(), packed)
+		err = q.Again(ctx, queue.Turn{Sale: p.SaleID(), ID: id, Try: p.try}, g.orderPrint(), packed, time.Duration(g.Queue.Longest), g.terms.Hold.Margin, *f.PutOff, waiting.MostAgain)
 	}
 	if err == nil {
-		p.Waiter.Wait()
+		p.waiter.Wait()
 		return g.await(r, p, pl, f.Hold)
 	}
-	if p.Waiter != nil {
-		p.Waiter.Leave()
-		p.Waiter = nil
+	if p.waiter != nil {
+		p.waiter.Leave()
+		p.waiter = nil
 	}
 	if g.putOffTooOften(ctx, p.Runtime, p.SaleID(), id, err) {
 		return refused(refuse.NotSent)

@@ -1,7 +1,6 @@
 package gate
 
 import (
-	"cmp"
 	"context"
 	"net/http"
 	"strconv"
@@ -27,12 +26,12 @@ const (
 
 var refuseKeyReused = sale.Refuse(sale.KeyReused)
 
-// FindRepeat looks for what an earlier attempt with the same idempotency key or ref has left. Redis is
+// Find looks for what an earlier attempt with the same idempotency key or ref has left. Redis is
 // asked only if something may be bound, as far as the edge has read.
-func (g *Gate) FindRepeat(r *http.Request, p *judge.Case) (no *sale.Refusal, ends bool) {
+func (p *order) Find(r *http.Request) (no *sale.Refusal, ends bool) {
 	for _, l := range judge.Candidates(p.Runtime.Catalogue(), p.Attempt) {
 		if p.Runtime.MayRepeat(l, p.Attempt) {
-			if no := g.lookUp(r, p, l); no != nil || p.Bound != nil {
+			if no := p.gate.lookUp(r, p, l); no != nil || p.bound != nil {
 				return no, true
 			}
 		}
@@ -40,9 +39,9 @@ func (g *Gate) FindRepeat(r *http.Request, p *judge.Case) (no *sale.Refusal, end
 	return nil, false
 }
 
-// UnlessRepeat is the refusal of an attempt, unless it has the answer of an earlier one.
-func (g *Gate) UnlessRepeat(r *http.Request, p *judge.Case, no *sale.Refusal) *sale.Refusal {
-	if earlier := g.repeatsUnread(r, p, no); earlier != nil || p.Bound != nil {
+// Unless is the refusal of an attempt, unless it has the answer of an earlier one.
+func (p *order) Unless(r *http.Request, no *sale.Refusal) *sale.Refusal {
+	if earlier := p.gate.repeatsUnread(r, p, no); earlier != nil || p.bound != nil {
 		delete(p.Out, refuse.RateLimitHeader)
 		delete(p.Out, refuse.RatePolicyHeader)
 		return earlier
@@ -53,12 +52,12 @@ func (g *Gate) UnlessRepeat(r *http.Request, p *judge.Case, no *sale.Refusal) *s
 // repeatsUnread looks again before the attempt is refused for another reason: another edge
 // may have bound its key or ref, and this edge may not have read that yet. no is the
 // refusal. If it cannot be read, the attempt is refused as unavailable.
-func (g *Gate) repeatsUnread(r *http.Request, p *judge.Case, no *sale.Refusal) *sale.Refusal {
+func (g *Gate) repeatsUnread(r *http.Request, p *order, no *sale.Refusal) *sale.Refusal {
 	if !p.Named() || no.Reason == sale.Unavailable {
 		return nil
 	}
 	for _, l := range judge.Candidates(p.Runtime.Catalogue(), p.Attempt) {
-		if p.Unbound == l {
+		if p.unbound == l {
 			continue // it has no reservation there
 		}
 		switch isNew, err := p.Runtime.SurelyNew(l, p.Attempt); {
@@ -67,7 +66,7 @@ func (g *Gate) repeatsUnread(r *http.Request, p *judge.Case, no *sale.Refusal) *
 		case isNew:
 			continue
 		}
-		if earlier := g.lookUp(r, p, l); earlier != nil || p.Bound != nil {
+		if earlier := g.lookUp(r, p, l); earlier != nil || p.bound != nil {
 			return earlier
 		}
 	}
@@ -76,12 +75,12 @@ func (g *Gate) repeatsUnread(r *http.Request, p *judge.Case, no *sale.Refusal) *
 
 // lookUp asks Redis whether the attempt is a repeat in a sale. It has a bound of its own,
 // so that it takes no capacity from attempts that reserve.
-func (g *Gate) lookUp(r *http.Request, p *judge.Case, l *edge.Listing) *sale.Refusal {
+func (g *Gate) lookUp(r *http.Request, p *order, l *edge.Listing) *sale.Refusal {
 	if !g.asking.Take() {
 		return refuse.Busy
 	}
 	defer g.asking.Give()
-	lines := linesIn(l.Sale, p.Attempt)
+	lines := judge.LinesIn(l.Sale, p.Attempt)
 	b, err := p.Runtime.Lookup(context.WithoutCancel(r.Context()), l, p.Attempt, lines)
 	if err != nil {
 		if c := g.Log().Check(zap.DebugLevel, "redis did not say what an idempotency key or ref has got"); c != nil {
@@ -90,39 +89,16 @@ func (g *Gate) lookUp(r *http.Request, p *judge.Case, l *edge.Listing) *sale.Ref
 		return refuse.Unavailable
 	}
 	if b == nil {
-		p.Unbound = l
+		p.unbound = l
 		return nil
 	}
 	p.Listing, p.Lines = l, lines
 	return g.judgeBound(r, p, b)
 }
 
-// linesIn returns the attempt's lines as the sale would hold them, even if it would not
-// today: its bounds may have changed since.
-func linesIn(s *sale.Sale, a *sale.Attempt) []sale.Line {
-	if lines, no := s.Resolve(a); no == nil {
-		return lines
-	}
-	lines := make([]sale.Line, len(a.Lines))
-	for i, l := range a.Lines {
-		lines[i] = l
-		item, ok := s.Item(l.SKU)
-		if ok {
-			lines[i].SKU = item.SKU
-		}
-		if !ok || len(item.Regions) == 0 {
-			lines[i].Region = ""
-		}
-		if ok && item.IsBundle() {
-			lines[i].Region = cmp.Or(l.Region, a.Region)
-		}
-	}
-	return s.Unbundle(lines)
-}
-
 // judgeBound decides on an attempt whose key, ref or lines already have a reservation: a
 // refusal, the stored answer, or forwarding it again.
-func (g *Gate) judgeBound(r *http.Request, p *judge.Case, b *reservation.AlreadyBound) *sale.Refusal {
+func (g *Gate) judgeBound(r *http.Request, p *order, b *reservation.AlreadyBound) *sale.Refusal {
 	id := b.ID
 	if !b.Same {
 		id = "" // it may belong to another buyer
@@ -133,19 +109,19 @@ func (g *Gate) judgeBound(r *http.Request, p *judge.Case, b *reservation.Already
 		return nil
 	case b.By == "key" && !b.Same:
 		return refuseKeyReused
-	case b.By == "key" && g.Queue != nil && (b.State == record.Waiting || b.State == record.Held && g.mode() != record.ModeBackend):
+	case b.By == "key" && g.Queue != nil && (b.State == record.Waiting || b.State == record.Held && g.terms.Mode() != record.ModeBackend):
 		return g.again202(r, p, b)
 	case b.State == record.Waiting && b.By != "key" && g.leadsBack(p.Attempt):
 		return g.cartWaits(r, p, b)
 	case b.State == record.InDoubt:
 		return &sale.Refusal{Reason: sale.InDoubt, RetryAfter: inDoubtWait, Reservation: id}
 	case b.By == "ref" && sold && b.Same:
-		p.Bound = b
+		p.bound = b
 		return nil
 	case b.By == "ref" && sold:
 		return &sale.Refusal{Reason: sale.AlreadyOrdered}
 	// With outcome backend, the hold remains open after the shop has answered.
-	case b.By == "key" && (sold || b.State == record.Held && g.mode() == record.ModeBackend):
+	case b.By == "key" && (sold || b.State == record.Held && g.terms.Mode() == record.ModeBackend):
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context()), p.Runtime.Store.Shard().Timeout())
 		defer cancel()
 		stored, err := p.Runtime.Store.StoredAnswer(ctx, p.Listing.Sale.ID, b.ID)
@@ -153,7 +129,7 @@ func (g *Gate) judgeBound(r *http.Request, p *judge.Case, b *reservation.Already
 		case err != nil:
 			return refuse.Unavailable
 		case stored != nil:
-			p.Bound, p.Stored = b, stored
+			p.bound, p.stored = b, stored
 			return nil
 		case sold:
 			return &sale.Refusal{Reason: sale.AlreadyOrdered, Reservation: id}
@@ -164,7 +140,7 @@ func (g *Gate) judgeBound(r *http.Request, p *judge.Case, b *reservation.Already
 
 // cartWaits decides on an attempt of a buyer who has an order that waits, for the same lines or the same cart. The same
 // order leads to its place. Where its cart has changed, it would not be sent any more: it makes room for the new one.
-func (g *Gate) cartWaits(r *http.Request, p *judge.Case, b *reservation.AlreadyBound) *sale.Refusal {
+func (g *Gate) cartWaits(r *http.Request, p *order, b *reservation.AlreadyBound) *sale.Refusal {
 	ctx := context.WithoutCancel(r.Context())
 	if b.By == reservation.BySingle {
 		same, err := p.Runtime.Store.ReservationIn(ctx, p.SaleID(), b.ID)
@@ -177,7 +153,7 @@ func (g *Gate) cartWaits(r *http.Request, p *judge.Case, b *reservation.AlreadyB
 	}
 	switch {
 	case b.Same && p.Remembered: // the cart is looked up now
-		p.Bound = b
+		p.bound = b
 		return nil
 	case b.Same:
 		return g.again202(r, p, b)
@@ -190,15 +166,15 @@ func (g *Gate) cartWaits(r *http.Request, p *judge.Case, b *reservation.AlreadyB
 // swaps reports whether an attempt takes the place of the hold of its ref: the buyer has changed
 // the cart, or comes to pay for it.
 func (g *Gate) swaps(a *sale.Attempt, same bool) bool {
-	return (g.Continue || g.mode() == record.ModeBackend && !same) && !a.RefShared && a.Key == ""
+	return (g.Continue || g.terms.Mode() == record.ModeBackend && !same) && !a.RefShared && a.Key == ""
 }
 
 // replay answers as the shop did the first time.
-func (g *Gate) replay(w http.ResponseWriter, r *http.Request, p *judge.Case) error {
-	p.Publish(r, "replayed", p.Bound.ID)
+func (g *Gate) replay(w http.ResponseWriter, r *http.Request, p *order) error {
+	p.Publish(r, "replayed", p.bound.ID)
 	meter.CountAttempt(p.SaleID(), "replayed", "")
-	h, a := w.Header(), p.Stored
-	h.Set(forward.ReservationHeader, p.Bound.ID)
+	h, a := w.Header(), p.stored
+	h.Set(forward.ReservationHeader, p.bound.ID)
 	h.Set(replayedHeader, "true")
 	h["Cache-Control"] = refuse.NoStore
 	if a.ContentType != "" {
@@ -221,20 +197,20 @@ func (g *Gate) replay(w http.ResponseWriter, r *http.Request, p *judge.Case) err
 // way, with the token of its reservation and a new expiry time. Nothing is reserved or
 // charged. The number of repeats is bounded for each reservation, because each one costs
 // the shop work.
-func (g *Gate) again(r *http.Request, p *judge.Case, pl *forward.InFlightSlot) takeoff {
-	if no := g.repeats.Take(p.Out, p.Bound.ID, time.Now()); no != nil {
+func (g *Gate) again(r *http.Request, p *order, pl *forward.InFlightSlot) takeoff {
+	if no := g.terms.Repeated.Take(p.Out, p.bound.ID, time.Now()); no != nil {
 		return refused(no)
 	}
 	now := p.Listing.Now()
 	hold := reservation.Hold{
-		ID: p.Bound.ID, Sale: p.SaleID(), State: p.Bound.State, Created: now, Exp: now.Add(g.holdOptions.HoldFor - g.holdOptions.Margin),
-		Epoch: p.Bound.Epoch, Lines: p.Lines, Ref: p.Attempt.Ref,
+		ID: p.bound.ID, Sale: p.SaleID(), State: p.bound.State, Created: now, Exp: now.Add(g.terms.Hold.HoldFor - g.terms.Hold.Margin),
+		Epoch: p.bound.Epoch, Lines: p.Lines, Ref: p.Attempt.Ref,
 	}
 	signed, err := g.sign(p, &hold)
 	if err != nil {
 		return refused(refuse.Unavailable)
 	}
 	p.Publish(r, "repeated", hold.ID)
-	f := &forward.Forwarding{Rules: g.outcomes, MaxAnswer: g.AnswerLimit(), Log: g.Log(), Slot: pl, Hold: hold, Token: signed, Body: p.Body, Repl: p.Repl, Again: true}
+	f := &forward.Forwarding{Rules: g.terms.Outcomes, MaxAnswer: g.terms.AnswerLimit(), Log: g.Log(), Slot: pl, Hold: hold, Token: signed, Body: p.Body, Repl: p.Repl, Again: true}
 	return takeoff{way: isForwarded, forwarding: f, timeout: g.timeToForward(&hold, time.Now())}
 }

@@ -6,7 +6,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 	"strings"
@@ -23,58 +22,13 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
 	"github.com/stockgate/stockgate/caddymodule/internal/span"
 	"github.com/stockgate/stockgate/filters/refuse"
-	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
-	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 const (
 	defaultMaxInFlight = 256
-	defaultHoldFor     = 30 * time.Second
-	leastHoldFor       = 3 * time.Second
-	mostHoldFor        = 24 * time.Hour
-
-	defaultIdempotencyTTL = 24 * time.Hour
-	mostIdempotencyTTL    = 30 * 24 * time.Hour
 )
-
-func (g *Gate) provisionTimes() error {
-	hold := time.Duration(g.HoldFor)
-	if hold == 0 {
-		hold = defaultHoldFor
-		if g.mode() == record.ModeBackend {
-			hold = backendHoldFor
-		}
-	}
-	if hold < leastHoldFor || hold > mostHoldFor {
-		return fmt.Errorf("hold_for %v is outside %v to %v", hold, leastHoldFor, mostHoldFor)
-	}
-	margin := time.Duration(g.App().Token.Margin)
-	if margin == 0 {
-		margin = min(max(hold/5, time.Second), 5*time.Second)
-	}
-	if margin > hold-2*time.Second {
-		return fmt.Errorf("hold_for %v leaves no time beside the token's margin of %v; hold at least 2s longer", hold, margin)
-	}
-	if g.ForwardTimeout < 0 || time.Duration(g.ForwardTimeout) > hold-margin {
-		return fmt.Errorf("forward_timeout %v must be positive and end before the token, at most %v after the reservation (hold_for %v, margin %v)",
-			time.Duration(g.ForwardTimeout), hold-margin, hold, margin)
-	}
-	g.forwardTimeout = time.Duration(g.ForwardTimeout)
-	if g.forwardTimeout == 0 && g.mode() == record.ModeBackend {
-		g.forwardTimeout = backendForwardTimeout
-	}
-	ttl := time.Duration(g.IdempotencyTTL)
-	switch {
-	case ttl < 0 || ttl > mostIdempotencyTTL:
-		return fmt.Errorf("idempotency_ttl %v must be positive, and at most %v", ttl, mostIdempotencyTTL)
-	case ttl == 0:
-		ttl = defaultIdempotencyTTL
-	}
-	g.holdOptions = edge.HoldOptions{HoldFor: hold, Margin: margin, Mode: g.mode(), KeyTTL: ttl, Gate: g.Name}
-	return nil
-}
 
 // refuseLeft answers a client that closed its own side of the connection and still reads: there is no order.
 var refuseLeft = &sale.Refusal{Reason: sale.Unavailable, Detail: "the connection was closed before stock was held"}
@@ -100,14 +54,14 @@ const (
 func refused(no *sale.Refusal) takeoff { return takeoff{way: isRefused, refusal: no} }
 
 // sell reserves and forwards an attempt; an order that is sold already is only forwarded.
-func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *judge.Case) error {
+func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler, p *order) error {
 	pl := new(forward.InFlightSlot)
 	defer pl.GiveBack()
 	t := g.takeOff(r, p, pl)
 	for sent := false; t.way == isForwarded; sent = true {
 		f := t.forwarding
 		f.SentBefore = sent
-		g.ForgetCart(p)
+		g.ForgetCart(&p.Case)
 		endTurnWith(p, f)
 		if err := f.Forward(w, r, next, t.timeout); f.PutOff == nil {
 			return f.AnswerDoubt(w, r, g.Refuser(), g.Server(), err)
@@ -127,19 +81,19 @@ func (g *Gate) sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Handl
 }
 
 // takeOff takes an in-flight slot for the attempt and holds its stock.
-func (g *Gate) takeOff(r *http.Request, p *judge.Case, pl *forward.InFlightSlot) takeoff {
+func (g *Gate) takeOff(r *http.Request, p *order, pl *forward.InFlightSlot) takeoff {
 	defer p.Recheck.End()
-	if no := pl.Take(&g.slots, p.Runtime, singleKey(p)); no != nil {
+	if no := pl.Take(&g.slots, p.Runtime, singleKey(&p.Case)); no != nil {
 		return g.withoutSlot(r, p, no)
 	}
-	if p.Bound != nil {
+	if p.bound != nil {
 		return g.repeat(r, p, pl)
 	}
 	asked := time.Now()
 	hold, no, err := g.reserve(r, p, pl.Key)
 	if no == judge.RefusePending && p.Named() {
 		// another attempt of the buyer is in flight; this one may be done already
-		if no = g.repeatsUnread(r, p, judge.RefusePending); no == nil && p.Bound != nil {
+		if no = g.repeatsUnread(r, p, judge.RefusePending); no == nil && p.bound != nil {
 			return g.repeat(r, p, pl)
 		}
 		return refused(cmp.Or(no, judge.RefusePending))
@@ -148,7 +102,7 @@ func (g *Gate) takeOff(r *http.Request, p *judge.Case, pl *forward.InFlightSlot)
 		if no = g.judgeBound(r, p, b); no != nil {
 			return refused(no)
 		}
-		if p.Bound != nil {
+		if p.bound != nil {
 			return g.repeat(r, p, pl)
 		}
 		if hold, no, err = g.reserve(r, p, pl.Key); no == nil && errors.As(err, new(*reservation.AlreadyBound)) {
@@ -164,7 +118,7 @@ func (g *Gate) takeOff(r *http.Request, p *judge.Case, pl *forward.InFlightSlot)
 		}
 		return refused(refuse.Unavailable)
 	}
-	if p.Waiter != nil {
+	if p.waiter != nil {
 		p.EndTurn(r) // others of its session go on while it waits
 		return g.await(r, p, pl, hold)
 	}
@@ -179,7 +133,7 @@ func (g *Gate) takeOff(r *http.Request, p *judge.Case, pl *forward.InFlightSlot)
 
 // forwarding prepares an attempt that has stock for the shop. One that comes too late for its token
 // is released.
-func (g *Gate) forwarding(r *http.Request, p *judge.Case, pl *forward.InFlightSlot, hold reservation.Hold, asked time.Time) takeoff {
+func (g *Gate) forwarding(r *http.Request, p *order, pl *forward.InFlightSlot, hold reservation.Hold, asked time.Time) takeoff {
 	timeout := g.timeToForward(&hold, asked)
 	if timeout <= 0 {
 		g.unsent(r, p, hold)
@@ -191,19 +145,19 @@ func (g *Gate) forwarding(r *http.Request, p *judge.Case, pl *forward.InFlightSl
 		return refused(judge.RefuseTooLong)
 	}
 	p.Publish(r, "reserved", hold.ID)
-	f := &forward.Forwarding{Rules: g.outcomes, MaxAnswer: g.AnswerLimit(), Log: g.Log(), Slot: pl, Began: p.Began, Hold: hold, Token: signed, Body: p.Body, Repl: p.Repl}
-	if g.ask != nil {
-		f.Asker = g.newAsking(r, p, &f.Hold, asked)
+	f := &forward.Forwarding{Rules: g.terms.Outcomes, MaxAnswer: g.terms.AnswerLimit(), Log: g.Log(), Slot: pl, Began: p.Began, Hold: hold, Token: signed, Body: p.Body, Repl: p.Repl}
+	if g.asker != nil {
+		f.Asker = g.asker.About(r, &p.Case, &f.Hold, asked)
 	}
 	if p.Attempt.Key != "" && r.Method != http.MethodHead {
 		f.Copy = new(forward.Copy)
 		// a TTL only limits Redis's memory: the binding lives as long as the sale
-		f.KeepCopy = max(g.holdOptions.KeyTTL, p.Listing.Sale.EndsAt.Sub(p.Listing.Now()))
+		f.KeepCopy = max(g.terms.Hold.KeyTTL, p.Listing.Sale.EndsAt.Sub(p.Listing.Now()))
 	}
 	if g.Queue != nil {
 		f.Queued = true
 		if p.Swapped() == "" { // else the token of the hold that it replaces is still good for its units
-			f.Later = g.later
+			f.Later = g.terms.Later
 		}
 		f.Ended = func() { p.Runtime.Queue().Freed(hold.Sale) }
 	}
@@ -212,9 +166,9 @@ func (g *Gate) forwarding(r *http.Request, p *judge.Case, pl *forward.InFlightSl
 
 // withoutSlot decides on an attempt without an in-flight slot: a buyer who has bought must
 // not get the refusal busy.
-func (g *Gate) withoutSlot(r *http.Request, p *judge.Case, no *sale.Refusal) takeoff {
+func (g *Gate) withoutSlot(r *http.Request, p *order, no *sale.Refusal) takeoff {
 	repeat := g.Queue != nil && no == refuse.Duplicate && g.leadsBack(p.Attempt) // its order may wait
-	if no.Reason != sale.Busy && !repeat || p.Bound != nil {
+	if no.Reason != sale.Busy && !repeat || p.bound != nil {
 		return refused(no)
 	}
 	p.Recheck.End() // it does not reserve
@@ -228,7 +182,7 @@ func (g *Gate) withoutSlot(r *http.Request, p *judge.Case, no *sale.Refusal) tak
 }
 
 // repeat gives an attempt what its earlier order got, or forwards that once more.
-func (g *Gate) repeat(r *http.Request, p *judge.Case, pl *forward.InFlightSlot) takeoff {
+func (g *Gate) repeat(r *http.Request, p *order, pl *forward.InFlightSlot) takeoff {
 	if t, answered := answerTo(p); answered {
 		return t
 	}
@@ -236,36 +190,36 @@ func (g *Gate) repeat(r *http.Request, p *judge.Case, pl *forward.InFlightSlot) 
 }
 
 // answerTo is the answer to an attempt's earlier order, if there is one.
-func answerTo(p *judge.Case) (t takeoff, answered bool) {
+func answerTo(p *order) (t takeoff, answered bool) {
 	switch {
-	case p.Ticket != "":
+	case p.ticket != "":
 		return takeoff{way: isQueued}, true
-	case p.Stored != nil:
+	case p.stored != nil:
 		return takeoff{way: isReplayed}, true
 	}
 	return t, false
 }
 
 // sign makes the token of a hold.
-func (g *Gate) sign(p *judge.Case, hold *reservation.Hold) (string, error) {
+func (g *Gate) sign(p *order, hold *reservation.Hold) (string, error) {
 	c := p.Listing.Sale.ClaimsOf(p.Attempt, hold.Lines)
 	c.ID, c.IssuedAt, c.ExpiresAt, c.Epoch, c.Sale = hold.ID, hold.Created.Unix(), hold.Exp.Unix(), hold.Epoch, hold.Sale
-	return g.App().Keys().Signer().Sign(c)
+	return g.App.Keys().Signer().Sign(c)
 }
 
 // timeToForward returns how long the shop may take for a hold that was requested at that
 // time: until its token expires, which says full seconds. 0 or less: it must not be sent.
 func (g *Gate) timeToForward(hold *reservation.Hold, asked time.Time) time.Duration {
 	timeout := hold.Exp.Truncate(time.Second).Sub(hold.Created) - time.Since(asked)
-	if g.forwardTimeout > 0 {
-		timeout = min(timeout, g.forwardTimeout)
+	if g.terms.MostAtShop > 0 {
+		timeout = min(timeout, g.terms.MostAtShop)
 	}
 	return timeout
 }
 
 // reserve sends the reserve request to Redis. It goes on when the client leaves: an answer
 // that is not read would leave a hold behind.
-func (g *Gate) reserve(r *http.Request, p *judge.Case, purchaseKey string) (reservation.Hold, *sale.Refusal, error) {
+func (g *Gate) reserve(r *http.Request, p *order, purchaseKey string) (reservation.Hold, *sale.Refusal, error) {
 	buyerKey := purchaseKey[:len(p.Listing.Sale.ID)+1+len(p.Attempt.Buyer)]
 	if !g.slots.Enter(buyerKey) {
 		return reservation.Hold{}, judge.RefusePending, nil // an identical attempt has been refused as duplicate
@@ -278,7 +232,7 @@ func (g *Gate) reserve(r *http.Request, p *judge.Case, purchaseKey string) (rese
 	defer p.Recheck.End() // the shop's answer takes longer
 	ctx, reserving := span.Start(r.Context(), span.Reserve)
 	defer reserving.End()
-	options := g.holdOptions
+	options := g.terms.Hold
 	options.InPlaceOf, options.Recall = p.Swapped(), p.Recheck == nil
 	if g.Queue != nil {
 		return g.enqueue(ctx, r, p, id, options)
@@ -299,7 +253,7 @@ func newID() (string, error) {
 }
 
 // unsent releases a reservation that will not be forwarded.
-func (g *Gate) unsent(r *http.Request, p *judge.Case, hold reservation.Hold) {
+func (g *Gate) unsent(r *http.Request, p *order, hold reservation.Hold) {
 	meter.CountAttempt(hold.Sale, "released", "")
 	// what Redis cannot be told now is reported later
 	_, _ = p.Runtime.ReleaseEventually(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.SourceUnsent, "unsent")

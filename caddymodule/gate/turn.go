@@ -107,17 +107,17 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if g.Queue == nil || dispatch.Arrived || dispatch.Order.Gate != g.orderPrint() && dispatch.Order.Gate != g.prints.config {
 		return next.ServeHTTP(w, r)
 	}
-	d, t, o := g.App().Runtime(), dispatch.Turn, dispatch.Order
+	d, t, o := g.App.Runtime(), dispatch.Turn, dispatch.Order
 	listing, ok := d.Catalogue().Sale(t.Sale)
 	if !ok {
 		return nil
 	}
 	dispatch.Arrived = true
 	guard.Decide(r)
-	p := &judge.Case{
+	p := &order{gate: g, Case: judge.Case{
 		Visit:     judge.Visit{Began: time.Now(), Repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), Out: w.Header()},
 		Requested: judge.Requested{Body: o.Body}, Cart: judge.Cart{Attempt: &o.Attempt}, Judged: judge.Judged{Runtime: d, Listing: listing, Lines: o.Lines},
-	}
+	}}
 	if g.Lookup == nil && o.Config != "" && o.Config != g.prints.config && !g.isAsItWas(r, p, t, o) {
 		return nil
 	}
@@ -131,12 +131,12 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	}
 	defer p.EndTurn(r)
 	ctx, q, asked := context.WithoutCancel(r.Context()), d.Queue(), time.Now()
-	v := g.verdictsOf(o)
-	hold, err := q.Send(ctx, t, v.holdFor, v.margin, v.mode)
+	v := g.terms.VerdictsOf(o)
+	hold, err := q.Send(ctx, t, v.HoldFor, v.Margin, v.Mode)
 	// another edge has it; or Redis may have heard it, and is told that it was not sent
 	if err != nil || g.timeToForward(&hold, asked) <= 0 {
 		if packed, failed := q.Pack(t.Sale, t.ID, o); failed == nil && !errors.Is(err, queue.ErrNotYours) {
-			q.Unsent(t, packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin)
+			q.Unsent(t, packed, time.Duration(g.Queue.Longest), g.terms.Hold.Margin)
 		}
 		return nil
 	}
@@ -146,13 +146,13 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 		return nil
 	}
 	f, timeout := off.forwarding, off.timeout
-	if f.Rules = v.rules; v.mode != g.mode() {
+	if f.Rules = v.Rules; v.Mode != g.terms.Mode() {
 		f.Asker = nil
 	}
-	g.ForgetCart(p)
+	g.ForgetCart(&p.Case)
 	endTurnWith(p, f)
-	if v.atMost > 0 {
-		timeout = min(timeout, v.atMost)
+	if v.AtMost > 0 {
+		timeout = min(timeout, v.AtMost)
 	}
 	f.Copy, f.KeepCopy = &forward.Copy{Max: queue.MaxAnswer}, o.KeepCopy
 	f.Kept = func(status int, header http.Header, body []byte) {
@@ -164,7 +164,7 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	}
 	packed, err := q.Pack(t.Sale, t.ID, o)
 	if err == nil {
-		err = q.Again(ctx, t, g.orderPrint(), packed, time.Duration(g.Queue.Longest), g.holdOptions.Margin, *f.PutOff, waiting.MostAgain)
+		err = q.Again(ctx, t, g.orderPrint(), packed, time.Duration(g.Queue.Longest), g.terms.Hold.Margin, *f.PutOff, waiting.MostAgain)
 	}
 	if err != nil {
 		g.putOffTooOften(ctx, d, t.Sale, t.ID, err)
@@ -174,7 +174,7 @@ func (g *Gate) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp.
 
 // isAsItWas reports whether the gate reads in an order's request what was read when its stock was held.
 // Else it is not this gate's to send: only an edge with the configuration that has made it can.
-func (g *Gate) isAsItWas(r *http.Request, p *judge.Case, t queue.Turn, o *queue.Order) bool {
+func (g *Gate) isAsItWas(r *http.Request, p *order, t queue.Turn, o *queue.Order) bool {
 	what, known := g.unlike(r, p, t.Sale, o)
 	if what == "" {
 		return known // else it gets the turn again
@@ -185,7 +185,7 @@ func (g *Gate) isAsItWas(r *http.Request, p *judge.Case, t queue.Turn, o *queue.
 
 // disown leaves an order to edges with the configuration that has made it. what says what this gate reads in another
 // way.
-func (g *Gate) disown(ctx context.Context, p *judge.Case, t queue.Turn, o *queue.Order, what string) {
+func (g *Gate) disown(ctx context.Context, p *order, t queue.Turn, o *queue.Order, what string) {
 	g.Log().Error("this gate reads an order that waits in another way than the configuration that held its stock: the order is not sent with this configuration; start an edge with the one of then, or release it with 'caddy stockgate queue drain'",
 		zap.String("sale", t.Sale), zap.String("reservation", t.ID), zap.String("differs", what))
 	_ = p.Runtime.Queue().Disown(ctx, t, cmp.Or(o.Reads, o.Config))

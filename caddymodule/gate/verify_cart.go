@@ -2,7 +2,6 @@ package gate
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,56 +30,31 @@ const (
 
 var refuseCartChanged = sale.Refuse(sale.CartChanged)
 
-// provisionVerify prepares the lookups of orders that wait. They have slots of their own, which a rush
-// cannot take: at_once bounds them.
-func (g *Gate) provisionVerify() (err error) {
-	if g.Lookup == nil {
-		return nil
-	}
-	if g.prints.reads, err = readsPrint(g); err != nil {
-		return err
-	}
-	spec := *g.Lookup
-	spec.AtOnce, spec.Queue = g.Queue.AtOnce, 0
-	if g.verifying, err = spec.Compile("the lookup", "jwt."); err != nil {
-		return err
-	}
-	g.refIsLookedUp = len(g.Ref) > 0 && (g.verifying.ByRef() || !slices.ContainsFunc(g.Ref, func(expr string) bool { return !strings.HasPrefix(expr, "{lookup.") }))
-	return nil
-}
-
-// readsPrint is the print of the options that say what an order is.
-func readsPrint(g *Gate) (string, error) {
-	l := g.Lookup
-	text, err := json.Marshal([]any{g.Options, g.Sale, g.JWT, g.Buyer, g.Identities, g.Region, g.Lines, g.LinesFrom, g.OtherItems, g.Ref, l.Method, l.URL, l.Body})
-	return printOf(string(text)), err
-}
-
 // verifies reports whether orders that wait are looked at once more before they are sent.
 func (g *Gate) verifies() bool { return g.Lookup != nil || g.TakesTurns() || g.asksClaims() }
 
 // asksClaims reports whether `outcome ask` names an order by a claim of the buyer's token.
 func (g *Gate) asksClaims() bool {
-	return slices.ContainsFunc(g.ask.Names(), func(name string) bool { return strings.HasPrefix(name, "jwt.") })
+	return slices.ContainsFunc(g.terms.Asked.Names(), func(name string) bool { return strings.HasPrefix(name, "jwt.") })
 }
 
 // verify takes the turn of an order's session and looks its cart up. It returns nil if the cart is what stock
 // is held for, and p then has the turn. then is the attempt for which it is held.
-func (g *Gate) verify(r *http.Request, p *judge.Case, then *sale.Attempt, saleID string) *sale.Refusal {
+func (g *Gate) verify(r *http.Request, p *order, then *sale.Attempt, saleID string) *sale.Refusal {
 	// no other edge has the turn of the order until then
 	ctx, cancel := context.WithTimeout(r.Context(), timing.Turn.Now()*5/6)
 	defer cancel()
 	if g.TakesTurns() {
 		patient, cancel := context.WithTimeout(ctx, judge.SessionPatience)
 		defer cancel()
-		if no, _ := g.TakeTurn(r.WithContext(patient), p); no != nil {
+		if no, _ := g.TakeTurn(r.WithContext(patient), &p.Case); no != nil {
 			return no
 		}
 	}
 	if g.Lookup == nil {
 		return nil
 	}
-	no := g.ReadCart(r.WithContext(ctx), p, nil)
+	no := g.ReadCart(r.WithContext(ctx), &p.Case, nil)
 	switch {
 	case no == nil && difference(p.Attempt, then, saleID) == "":
 		return nil
@@ -98,9 +72,9 @@ func isLater(no *sale.Refusal) bool {
 
 // verifyOpen verifies an order whose request is open and whose turn has come. It returns nil if the order may be
 // sent.
-func (g *Gate) verifyOpen(r *http.Request, p *judge.Case, t queue.Turn) *sale.Refusal {
-	now := &judge.Case{Visit: p.Visit, Requested: p.Requested}
-	now.Purpose, now.Inquiry = judge.Sending, g.verifying
+func (g *Gate) verifyOpen(r *http.Request, p *order, t queue.Turn) *sale.Refusal {
+	now := &order{gate: g, Case: judge.Case{Visit: p.Visit, Requested: p.Requested}}
+	now.Purpose, now.Inquiry = judge.Sending, g.terms.Verifying
 	began := time.Now()
 	no := g.verify(r, now, p.Attempt, t.Sale)
 	if no == nil {
@@ -116,9 +90,9 @@ func (g *Gate) verifyOpen(r *http.Request, p *judge.Case, t queue.Turn) *sale.Re
 
 // verifyStored is verifyOpen for an order that is sent without its request. One that must not be sent at all
 // is released.
-func (g *Gate) verifyStored(r *http.Request, p *judge.Case, t queue.Turn, o *queue.Order) bool {
+func (g *Gate) verifyStored(r *http.Request, p *order, t queue.Turn, o *queue.Order) bool {
 	began := time.Now()
-	now := &judge.Case{Visit: judge.Visit{Purpose: judge.Sending, Inquiry: g.verifying, Began: p.Began, Repl: p.Repl, Out: make(http.Header), AsOf: o.At}, Requested: judge.Requested{Scope: scope.Attempt}}
+	now := &order{gate: g, Case: judge.Case{Visit: judge.Visit{Purpose: judge.Sending, Inquiry: g.terms.Verifying, Began: p.Began, Repl: p.Repl, Out: make(http.Header), AsOf: o.At}, Requested: judge.Requested{Scope: scope.Attempt}}}
 	no, what := g.readStored(r, now)
 	if no == nil && what == "" {
 		no = g.verify(r, now, &o.Attempt, t.Sale)
@@ -145,13 +119,13 @@ func (g *Gate) verifyStored(r *http.Request, p *judge.Case, t queue.Turn, o *que
 
 // readStored reads the request of an order before its cart is looked up, or asked about by a claim. what says what the gate cannot read as it
 // did when stock was held for the order.
-func (g *Gate) readStored(r *http.Request, p *judge.Case) (no *sale.Refusal, what string) {
+func (g *Gate) readStored(r *http.Request, p *order) (no *sale.Refusal, what string) {
 	if g.Lookup == nil && !g.asksClaims() {
 		return nil, ""
 	}
-	no, err := g.InScope(r, p)
+	no, err := g.InScope(r, &p.Case)
 	if no == nil && err == nil && p.Scope == scope.Attempt {
-		no, err = g.ReadRequest(r, p)
+		no, err = g.ReadRequest(r, &p.Case)
 	}
 	switch {
 	case err != nil:
@@ -168,7 +142,7 @@ func (g *Gate) readStored(r *http.Request, p *judge.Case) (no *sale.Refusal, wha
 
 // stepBack lets orders go first that came soon after one that cannot be sent now. ctx ends when the client of
 // an open request leaves.
-func (g *Gate) stepBack(ctx context.Context, p *judge.Case, t queue.Turn, began time.Time, open bool) {
+func (g *Gate) stepBack(ctx context.Context, p *order, t queue.Turn, began time.Time, open bool) {
 	timer := time.NewTimer(notNowFor - time.Since(began))
 	defer timer.Stop()
 	select {
@@ -181,7 +155,7 @@ func (g *Gate) stepBack(ctx context.Context, p *judge.Case, t queue.Turn, began 
 }
 
 // endTurnWith lets the next request of the session in when a forwarding has ended.
-func endTurnWith(p *judge.Case, f *forward.Forwarding) {
+func endTurnWith(p *order, f *forward.Forwarding) {
 	if turn, ended := p.Turn, f.Ended; turn != nil {
 		f.Ended = func() {
 			turn.End()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/option"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
@@ -28,7 +29,7 @@ func init() { caddy.RegisterModule(new(Check)) }
 // Its options are the options of the gate that read and judge an attempt; only the lines
 // are required. After it `{http.stockgate.verdict}` is refused or passed, as after a gate.
 type Check struct {
-	judge.AttemptOptions
+	option.AttemptOptions
 	// Lookup asks the shop, in the buyer's name, which cart a request is about, for a credential
 	// of OneAtATime such as {lookup.cart.id}. Default: none.
 	Lookup *inquiry.Spec `json:"lookup,omitempty"`
@@ -48,7 +49,8 @@ func (c *Check) Provision(ctx caddy.Context) error {
 }
 
 func (c *Check) provision(ctx caddy.Context) error {
-	if err := c.Bind().Open(ctx); err != nil {
+	c.Bind()
+	if err := c.Open(ctx); err != nil {
 		return err
 	}
 	if c.MaxInFlight > 0 {
@@ -58,9 +60,9 @@ func (c *Check) provision(ctx caddy.Context) error {
 }
 
 // Bind gives the judge the options of the check.
-func (c *Check) Bind() *judge.Judge {
-	c.Setup = judge.Setup{AttemptOptions: &c.AttemptOptions, Names: judge.Names{Lookup: c.Lookup}}
-	return &c.Judge
+func (c *Check) Bind() *option.Setup {
+	c.Setup = option.Setup{AttemptOptions: &c.AttemptOptions, Names: option.Names{Lookup: c.Lookup}}
+	return &c.Setup
 }
 
 // ServeHTTP refuses a request or hands it on.
@@ -97,7 +99,7 @@ var (
 
 // ReadDirective reads a stockgate_check, with the warnings of a gate.
 func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
-	return judge.ReadDirective(h, func() *Check { return new(Check) }, nil)
+	return option.ReadDirective(h, func() *Check { return new(Check) }, nil)
 }
 
 // UnmarshalCaddyfile reads a stockgate_check. Syntax:

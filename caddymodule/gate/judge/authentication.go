@@ -2,14 +2,10 @@ package judge
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 )
-
-// userPlaceholder begins the placeholders that only an authentication handler sets.
-const userPlaceholder = "{http.auth.user."
 
 // LacksAuthentication returns the value that the gate reads from an authentication although none comes
 // before it on some way to it, so that it is always empty there; "" if there is no such value. Call it when
@@ -18,12 +14,7 @@ func (j *Judge) LacksAuthentication() string {
 	if j.server == nil {
 		return ""
 	}
-	reads := ""
-	for _, values := range append([][]string{j.Buyer}, j.identities()...) {
-		if at := slices.IndexFunc(values, func(v string) bool { return strings.Contains(v, userPlaceholder) }); at >= 0 && reads == "" {
-			reads = values[at]
-		}
-	}
+	reads := j.ReadsUser()
 	if reads == "" {
 		return ""
 	}

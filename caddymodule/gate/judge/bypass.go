@@ -18,7 +18,7 @@ import (
 
 // openBypass finds the bypass of the judge's name.
 func (j *Judge) openBypass() {
-	j.bypass = j.app.Bypass(j.Name)
+	j.bypass = j.App.Bypass(j.Name)
 	j.guarded.Bypassed = func() bool {
 		if j.bypass.State() != app.BypassOn {
 			return false
@@ -49,12 +49,12 @@ func (j *Judge) ServeBypassed(w http.ResponseWriter, r *http.Request, next caddy
 
 // MayBeOrder reports whether a request is an attempt, or may be one. It leaves the body whole.
 func (j *Judge) MayBeOrder(r *http.Request) bool {
-	if j.scope == nil {
+	if j.filters.Operations == nil {
 		return true
 	}
 	double := r.Clone(r.Context())
 	if r.Body != nil && r.Body != http.NoBody {
-		head, err := io.ReadAll(io.LimitReader(r.Body, j.reader.MaxBody()+1))
+		head, err := io.ReadAll(io.LimitReader(r.Body, j.filters.Reader.MaxBody()+1))
 		r.Body = struct {
 			io.Reader
 			io.Closer
@@ -64,11 +64,11 @@ func (j *Judge) MayBeOrder(r *http.Request) bool {
 		}
 		double.Body = io.NopCloser(bytes.NewReader(head))
 	}
-	body, no, err := j.reader.ReadBody(double)
+	body, no, err := j.filters.Reader.ReadBody(double)
 	if no != nil || err != nil {
 		return true
 	}
-	found := j.scope.Judge(double, body).Verdict
+	found := j.filters.Operations.Judge(double, body).Verdict
 	return found == scope.Attempt || found == scope.Unclear
 }
 

@@ -3,7 +3,6 @@ package judge
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"slices"
 	"time"
@@ -29,19 +28,10 @@ const SessionPatience = 500 * time.Millisecond
 // meanwhile.
 const mostCartTurns = 3
 
-// turnsNameNothing reports a lookup that names its cart by what is not read in a request that is no attempt.
-func (j *Judge) turnsNameNothing() error {
-	if len(j.credentials.Looked()) == 0 || len(j.lookup.Names()) == 0 || !j.onlyTurns() && !j.Options.Any() {
-		return nil
-	}
-	return errors.New("one_at_a_time {lookup.…}: the cart of a request that is no attempt is looked up too, and {" + j.lookup.Names()[0] + "} is known of attempts only: " +
-		"let the shop find the cart by the header of the request, or write {path.…} where the path names it")
-}
-
 // passAlone lets a request that is no attempt wait for its turn.
 func (j *Judge) passAlone(r *http.Request, p *Case) *sale.Refusal {
 	no, _ := j.TakeTurn(r, p)
-	if no != nil || len(j.credentials.Looked()) == 0 || !j.credentials.MayChange(r) || !j.waits(r, p) {
+	if no != nil || len(j.filters.Credentials.Looked()) == 0 || !j.filters.Credentials.MayChange(r) || !j.waits(r, p) {
 		return no
 	}
 	if len(p.Keys) == 0 && !inquiry.HasCredential(r) { // the shop would make a session for a stranger
@@ -55,7 +45,7 @@ func (j *Judge) passAlone(r *http.Request, p *Case) *sale.Refusal {
 		return no
 	}
 	meter.CountLookup("answered", took)
-	j.heard.HeardAgain(j.log, j.lookup.Host())
+	j.heard.HeardAgain(j.log, j.filters.Lookup.Host())
 	if j.noCartID.note(unnamed != "") {
 		j.log.Warn("the shop named no cart for any of 200 requests, which did not wait for each other therefore: does one_at_a_time read the right place?", zap.String("answer", unnamed))
 	}
@@ -66,7 +56,7 @@ func (j *Judge) passAlone(r *http.Request, p *Case) *sale.Refusal {
 // cart that the shop names: no other request may change that one until the turn ends. unnamed says why the cart has
 // no turn; empty: it has one, or needs none.
 func (j *Judge) lookUpAlone(r *http.Request, p *Case) (took time.Duration, unnamed string, no *sale.Refusal) {
-	if len(j.credentials.Looked()) == 0 {
+	if len(j.filters.Credentials.Looked()) == 0 {
 		took, no = j.lookUpCart(r, p)
 		return took, "", no
 	}
@@ -99,13 +89,13 @@ func (j *Judge) lookUpAlone(r *http.Request, p *Case) (took time.Duration, unnam
 // cartKeys returns the credentials in the cart that the shop has told. unnamed says why there are none. An attempt
 // is read first, because it may have no cart, and is refused if that has no id.
 func (j *Judge) cartKeys(p *Case, took time.Duration) (keys []session.Key, unnamed string, no *sale.Refusal) {
-	paths := j.credentials.Looked()
+	paths := j.filters.Credentials.Looked()
 	ids, fault := inquiry.CartIDs(p.Document, paths)
 	if fault != "" && p.Scope != scope.Attempt {
 		meter.CountLookup(string(sale.Unavailable), took)
 		return nil, "", j.unanswered(fault)
 	}
-	if keys = j.credentials.CartKeys(ids); len(keys) == 0 {
+	if keys = j.filters.Credentials.CartKeys(ids); len(keys) == 0 {
 		unnamed = cmp.Or(fault, "lookup."+paths[0]+": it is not there")
 	}
 	return keys, unnamed, nil

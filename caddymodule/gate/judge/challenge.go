@@ -14,8 +14,8 @@ import (
 // uses memory only; the sale comes from what the edge remembers.
 func (j *Judge) challenged(r *http.Request, p *Case) (no *sale.Refusal, ends bool) {
 	now := time.Now()
-	if no = j.challenge.Refuse(now, j.app.Keys().Challenge(), r.Header, j.likelySale(p.Attempt, now), clientAddress(r)); no != nil {
-		meter.CountChallenge(j.challenge.Gate)
+	if no = j.filters.Challenge.Refuse(now, j.App.Keys().Challenge(), r.Header, j.likelySale(p.Attempt, now), clientAddress(r)); no != nil {
+		meter.CountChallenge(j.filters.Challenge.Gate)
 	}
 	return no, false
 }
@@ -29,7 +29,7 @@ func clientAddress(r *http.Request) string {
 // likelySale returns the sale that an attempt names, or else the first sale that lists its
 // first item, preferably an open one; empty: this edge knows none.
 func (j *Judge) likelySale(a *sale.Attempt, now time.Time) string {
-	d := j.app.Runtime()
+	d := j.App.Runtime()
 	if a.Sale != "" || d == nil || len(a.Lines) == 0 {
 		return a.Sale
 	}
@@ -48,22 +48,22 @@ func (j *Judge) likelySale(a *sale.Attempt, now time.Time) string {
 // foreseeChallenge is challenged for an attempt that the gate may still count itself: it
 // counts nothing and spends no solution.
 func (j *Judge) foreseeChallenge(r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
-	return j.challenge.Foresee(&s.asked, s.now, j.app.Keys().Challenge(), r.Header, j.likelySale(s.purchase.Attempt, s.now), clientAddress(r)), false
+	return j.filters.Challenge.Foresee(&s.asked, s.now, j.App.Keys().Challenge(), r.Header, j.likelySale(s.purchase.Attempt, s.now), clientAddress(r)), false
 }
 
 // settleChallenge counts an attempt that is refused from memory, and spends its solution, as challenged
 // would have done. It returns another refusal if the solution has been spent in the meantime; else no.
 func (j *Judge) settleChallenge(s *Foresight, no *sale.Refusal) *sale.Refusal {
 	if no.Reason == sale.Challenge {
-		j.challenge.Count(s.now)
-		meter.CountChallenge(j.challenge.Gate)
+		j.filters.Challenge.Count(s.now)
+		meter.CountChallenge(j.filters.Challenge.Gate)
 		return no
 	}
-	late := j.challenge.Settle(&s.asked, s.now, j.app.Keys().Challenge())
+	late := j.filters.Challenge.Settle(&s.asked, s.now, j.App.Keys().Challenge())
 	if late == nil {
 		return no
 	}
-	meter.CountChallenge(j.challenge.Gate)
+	meter.CountChallenge(j.filters.Challenge.Gate)
 	s.purchase.Listing, s.over, s.wait = nil, nil, 0 // neither the sale nor a rate refuses it
 	return late
 }

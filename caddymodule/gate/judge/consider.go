@@ -25,6 +25,9 @@ func (j *Judge) Consider(r *http.Request, p *Case) (*sale.Refusal, error) {
 		return no, nil
 	}
 	p.Judged = Judged{}
+	if p.Earlier != nil {
+		p.Earlier.Forget()
+	}
 	if no := j.readAgain(r, p); no != nil {
 		return no, nil
 	}
@@ -41,22 +44,22 @@ func (j *Judge) filter(r *http.Request, p *Case) *sale.Refusal {
 // Which judges have a rule.
 
 func (j *Judge) denies() bool       { return len(j.Deny) > 0 }
-func (j *Judge) counts() bool       { return !j.rates.IsEmpty() }
-func (j *Judge) challenges() bool   { return j.challenge.Challenger != nil }
-func (j *Judge) TakesTurns() bool   { return j.credentials != nil }
-func (j *Judge) looksUp() bool      { return j.lookup != nil }
-func (j *Judge) countsShared() bool { return j.rates.HasShared() && !j.looksUp() }
+func (j *Judge) counts() bool       { return !j.filters.Rates.IsEmpty() }
+func (j *Judge) challenges() bool   { return j.filters.Challenge.Challenger != nil }
+func (j *Judge) TakesTurns() bool   { return j.filters.Credentials != nil }
+func (j *Judge) looksUp() bool      { return j.filters.Lookup != nil }
+func (j *Judge) countsShared() bool { return j.filters.Rates.HasShared() && !j.looksUp() }
 func (j *Judge) passesOthers() bool { return j.OtherItems == "pass" }
-func (j *Judge) sells() bool        { return j.Seller != nil }
+func (j *Judge) sells() bool        { return !j.OnlyChecks() }
 
 // denied refuses attempts on a denylist.
 func (j *Judge) denied(r *http.Request, p *Case) (*sale.Refusal, bool) {
-	return j.lists.Denied(r, p.Attempt, j.log), false
+	return j.filters.Lists.Denied(r, p.Attempt, j.log), false
 }
 
 // takeRates counts the attempt for the rates of this edge that are not late.
 func (j *Judge) takeRates(_ *http.Request, p *Case) (*sale.Refusal, bool) {
-	return j.rates.TakeLocal(p.Out, p.Attempt, time.Now()), false
+	return j.filters.Rates.TakeLocal(p.Out, p.Attempt, time.Now()), false
 }
 
 // takeShared counts the attempt for the shared rates. An attempt that may pass without Redis passes
@@ -65,7 +68,7 @@ func (j *Judge) takeShared(r *http.Request, p *Case) (*sale.Refusal, bool) {
 	if p.Runtime == nil {
 		return nil, false
 	}
-	no := j.rates.TakeShared(r, p.Out, p.Runtime, p.Attempt, j.log)
+	no := j.filters.Rates.TakeShared(r, p.Out, p.Runtime, p.Attempt, j.log)
 	if no != nil && no.Reason == sale.Unavailable && j.mayPass(p) {
 		return nil, false
 	}
@@ -78,7 +81,7 @@ func (j *Judge) takeLate(_ *http.Request, p *Case) (*sale.Refusal, bool) {
 	if p.Remembered || p.Recheck != nil {
 		return nil, false
 	}
-	return j.rates.TakeLate(p.Out, p.Attempt, p.now()), false
+	return j.filters.Rates.TakeLate(p.Out, p.Attempt, p.now()), false
 }
 
 // reached finds the edge runtime. Unlisted items need no Redis: without it they pass.
@@ -111,7 +114,7 @@ func (j *Judge) repeats(r *http.Request, p *Case) (no *sale.Refusal, ends bool) 
 	if !p.Named() {
 		return nil, false
 	}
-	return j.Seller.FindRepeat(r, p)
+	return p.Earlier.Find(r)
 }
 
 // chooseSale finds the attempt's sale, and applies its state and the allowlists.
@@ -125,7 +128,7 @@ func (j *Judge) chooseSaleAt(r *http.Request, p *Case, now time.Time) (no *sale.
 	if no != nil && no.Reason == sale.UnknownItem && !catalogue.Complete() {
 		no = refuse.Unavailable // a sale that this edge cannot read may list it
 	}
-	return j.lists.Eligible(r, p.Attempt, no, j.log)
+	return j.filters.Lists.Eligible(r, p.Attempt, no, j.log)
 }
 
 // now is the moment at which the attempt is judged: in shadow, when it came.
@@ -153,7 +156,7 @@ func (j *Judge) unitsGone(_ *http.Request, p *Case) (no *sale.Refusal, ends bool
 // outgrowsToken refuses an order whose token would be too large, before its stock is held. A remembered cart
 // may have become smaller since: it is read again first.
 func (j *Judge) outgrowsToken(_ *http.Request, p *Case) (no *sale.Refusal, ends bool) {
-	if !p.Remembered && !j.app.Keys().Signer().Fits(p.Listing.Sale.ClaimsOf(p.Attempt, p.Lines)) {
+	if !p.Remembered && !j.App.Keys().Signer().Fits(p.Listing.Sale.ClaimsOf(p.Attempt, p.Lines)) {
 		no = RefuseTooLong
 	}
 	return no, false
@@ -162,5 +165,5 @@ func (j *Judge) outgrowsToken(_ *http.Request, p *Case) (no *sale.Refusal, ends 
 // isUnlisted reports whether no sale lists an item of the attempt and the gate lets such
 // attempts pass. It returns false if the lists of the sales are unknown.
 func (j *Judge) isUnlisted(a *sale.Attempt) bool {
-	return j.passesOthers() && j.app.IsOther(a)
+	return j.passesOthers() && j.App.IsOther(a)
 }

@@ -94,7 +94,7 @@ func (s *Foresight) SaleID() string { return s.purchase.SaleID() }
 // bound: the gate would wait for the same.
 func (j *Judge) Foresee(r *http.Request, body []byte, s *Foresight, now time.Time) Foreseen {
 	s.now, s.crowd, s.over, s.wait = now, nil, nil, 0
-	no := j.reader.Check(r)
+	no := j.filters.Reader.Check(r)
 	if no != nil {
 		return Foreseen{Refusal: no}
 	}
@@ -103,7 +103,7 @@ func (j *Judge) Foresee(r *http.Request, body []byte, s *Foresight, now time.Tim
 	}
 	p := &s.purchase
 	p.Began, p.Attempt, p.Body = now, &p.room, body
-	if no = j.reader.Borrow(p.Attempt, r, body, j.env(r, p)); no != nil {
+	if no = j.filters.Reader.Borrow(p.Attempt, r, body, j.env(r, p)); no != nil {
 		return foreseen(no)
 	}
 	for i := range j.rules.rest {
@@ -173,7 +173,7 @@ func (j *Judge) leaves(*http.Request, *Foresight) (no *sale.Refusal, leave bool)
 
 // foreseeRates asks the rates of this edge without counting.
 func (j *Judge) foreseeRates(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
-	if over, wait := j.rates.ForeseeLocal(s.purchase.Attempt, s.now); over != nil {
+	if over, wait := j.filters.Rates.ForeseeLocal(s.purchase.Attempt, s.now); over != nil {
 		no = s.exceeds(&over.Header, wait)
 	}
 	return no, false
@@ -184,7 +184,7 @@ func (j *Judge) settleRates(s *Foresight, no *sale.Refusal) *sale.Refusal {
 	if s.over != nil {
 		return no
 	}
-	if over, wait := j.rates.CountLocal(s.purchase.Attempt, s.purchase.Began); over != nil {
+	if over, wait := j.filters.Rates.CountLocal(s.purchase.Attempt, s.purchase.Began); over != nil {
 		return s.exceeds(&over.Header, wait)
 	}
 	return no
@@ -199,7 +199,7 @@ func (s *Foresight) exceeds(over *refuse.RateAnswers, wait time.Duration) *sale.
 
 // foreseeEdge finds the edge runtime, if it can certainly sell now.
 func (j *Judge) foreseeEdge(r *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
-	d := j.app.Runtime()
+	d := j.App.Runtime()
 	s.purchase.Runtime = d
 	return nil, d == nil || d.ReadyAt(s.now) != nil || d.IsLocal() && !FromThisMachine(r)
 }
@@ -219,7 +219,7 @@ func (j *Judge) foreseeUnits(_ *http.Request, s *Foresight) (no *sale.Refusal, l
 
 // foreseeSlot refuses an attempt that would get no in-flight slot.
 func (j *Judge) foreseeSlot(_ *http.Request, s *Foresight) (no *sale.Refusal, leave bool) {
-	return j.Seller.LacksSlot(&s.purchase), false
+	return j.seller.LacksSlot(&s.purchase), false
 }
 
 // foreseeRoom has an attempt wait here while many of its sale wait for Redis: that takes a tenth of

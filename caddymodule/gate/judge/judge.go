@@ -13,19 +13,13 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
+	"github.com/stockgate/stockgate/caddymodule/gate/option"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/jwt"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/operation"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/pow"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
 	"github.com/stockgate/stockgate/caddymodule/guard"
-	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
 	"github.com/stockgate/stockgate/filters/attempt"
-	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/filters/scope"
 	"github.com/stockgate/stockgate/internal/sale"
 )
@@ -33,81 +27,32 @@ import (
 // Judge reads the attempts of one handler and judges them by the rules. A gate, a stockgate_check and a
 // stockgate_waitlist have one each.
 type Judge struct {
-	Setup
+	option.Setup
 
-	app         *app.App
-	ctx         caddy.Context // of the configuration
-	log         *zap.Logger
-	scope       *scope.Scope // nil: every request is an attempt
-	reader      *attempt.Reader
-	rules       ruleSet
-	refuser     *refuse.Refuser
-	lists       accesslist.DenyAllowLists
-	rates       ratelimit.Set
-	challenge   pow.Challenger
-	lookup      *inquiry.Inquiry     // nil: the request says what it is about
-	heard       inquiry.Hearing      // whether lookups get useful answers
-	credentials *session.Credentials // nil: requests of a session do not wait
-	carts       session.Carts
-	// bearer verifies tokens; nil: there is no JWT. Requests in flight use it after Cleanup, which
-	// closes it.
-	bearer              *jwt.Verifier
+	ctx                 caddy.Context // of the configuration
+	log                 *zap.Logger
+	filters             option.Filters
+	rules               ruleSet
+	seller              Seller          // nil: the judge only checks
+	heard               inquiry.Hearing // whether lookups get useful answers
+	carts               session.Carts
 	noBuyer, noQuantity silence // values that no attempt has
 	noCartID            silence // of requests that are no attempt
 	// server is the server that the handler belongs to; nil: none.
 	server  *caddyhttp.Server
-	around  around
 	routes  guard.Routes
 	guarded guard.Gate
-	hosts   []string          // of the routes around the handler
 	bypass  *app.BypassSwitch // on while orders pass without a reservation
 	// fastCounters has, for each reason, the counter of the sale that was first refused
 	// fast.
 	fastCounters []atomic.Pointer[refusals]
-	// fastLogged is the share of the fast refusals that are logged.
-	fastLogged accesslog.Share
 }
-
-// Setup is what a judge gets from the handler that has it, before it is opened.
-type Setup struct {
-	*AttemptOptions
-	Names
-	// Seller holds stock for the attempts that the judge lets pass; nil: it only checks.
-	Seller Seller
-	// InShadow: the judge refuses nothing.
-	InShadow bool
-	// Enters: attempts enter a waiting list, by requests for EntersAt; empty: that is not known.
-	Enters   bool
-	EntersAt string
-}
-
-// Names are the options by which a gate recognises an earlier order, and asks what an attempt is about. A
-// stockgate_check has only Lookup.
-type Names struct {
-	Ref         []string
-	RefShared   bool
-	Continue    bool
-	Idempotency []string
-	Lookup      *inquiry.Spec
-}
-
-// App is the app of the judge's configuration; nil: the judge is not opened.
-func (j *Judge) App() *app.App { return j.app }
 
 // Log is the handler's log.
 func (j *Judge) Log() *zap.Logger { return j.log }
 
 // BodyLimit is how many bytes of a body are read.
-func (j *Judge) BodyLimit() int64 { return j.reader.MaxBody() }
-
-// Paths are the patterns of the path matchers around the handler.
-func (j *Judge) Paths() []string { return j.around.paths }
-
-// OnlyChecks reports whether the judge has no seller: a stockgate_check or a stockgate_waitlist has it.
-func (j *Judge) OnlyChecks() bool { return j.Seller == nil }
-
-// onlyTurns reports whether a check lets requests of a session wait, and reads nothing in them.
-func (j *Judge) onlyTurns() bool { return j.OnlyChecks() && j.OneAtATime != nil }
+func (j *Judge) BodyLimit() int64 { return j.filters.Reader.MaxBody() }
 
 // Visit begins what a request is to the judge.
 func (j *Judge) Visit(w http.ResponseWriter, r *http.Request) Visit {
@@ -135,7 +80,7 @@ func (j *Judge) Meet(w http.ResponseWriter, r *http.Request, next caddyhttp.Hand
 	case no != nil:
 		return true, j.Refuse(w, r, p.SaleID(), p.Began, no)
 	case p.Scope == scope.Unknown:
-		return true, operation.AskDocument(w)
+		return true, j.filters.Operations.AskDocument(w)
 	}
 	return false, nil
 }
@@ -145,7 +90,7 @@ func (j *Judge) Meet(w http.ResponseWriter, r *http.Request, next caddyhttp.Hand
 func (j *Judge) Refuse(w http.ResponseWriter, r *http.Request, name string, began time.Time, no *sale.Refusal) error {
 	meter.Lost(name, time.Since(began))
 	meter.CountAttempt(name, "refused", no.Reason)
-	return reply.Refuse(j.refuser, w, r, no)
+	return reply.Refuse(j.filters.Refuser, w, r, no)
 }
 
 // HandOn hands on a request without a reservation: it is unchanged, has no token, and still ends with its
@@ -173,7 +118,7 @@ func (j *Judge) HandOn(w http.ResponseWriter, r *http.Request, next caddyhttp.Ha
 
 // OpenRuntime returns the edge runtime if it may sell now. A dry run sells nothing.
 func (j *Judge) OpenRuntime(r *http.Request, dryRun bool) *edgeruntime.Runtime {
-	d := j.app.Runtime()
+	d := j.App.Runtime()
 	if d == nil || d.Ready() != nil {
 		return nil
 	}

@@ -1,12 +1,9 @@
 package judge
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
@@ -19,48 +16,9 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-// provisionLookup prepares lookup and one_at_a_time.
-func (j *Judge) provisionLookup() (err error) {
-	if j.credentials, err = j.OneAtATime.Compile(); err != nil {
-		return err
-	}
-	reads := j.reader.Needs().Has(attempt.NeedLookup) || len(j.credentials.Looked()) > 0
-	switch {
-	case j.Lookup == nil && reads:
-		return errors.New("{lookup.…}: say what the shop is asked, such as `lookup GET http://shop:3000/cart`")
-	case j.Lookup == nil:
-		return nil
-	case !reads && j.OnlyChecks() && !j.Enters:
-		return errors.New("lookup: one_at_a_time reads no id of a cart in what the shop answers: write `one_at_a_time {lookup.cart.id}`, or leave lookup out")
-	case !reads:
-		return errors.New("lookup: no value reads what the shop answers: write `lines {lookup.items} sku quantity`, or leave lookup out")
-	}
-	if j.lookup, err = j.Lookup.Compile("the lookup", "jwt."); err != nil {
-		return err
-	}
-	if err := cmp.Or(j.turnsNameNothing(), j.KnowsNames("the lookup", j.lookup)); err != nil {
-		return err
-	}
-	if j.lookup.ByRef() {
-		ref, err := attempt.CompileAll(j.Ref...)
-		if err != nil || len(j.Ref) == 0 || ref.Needs().Has(attempt.NeedLookup) {
-			return errors.New("lookup: {ref} needs a ref that the request itself has, such as `ref {path.2}`")
-		}
-	}
-	return nil
-}
-
 // KnowsNames reports placeholders of a question that this gate cannot fill in.
 func (j *Judge) KnowsNames(what string, i *inquiry.Inquiry) error {
-	for _, name := range i.Names() {
-		switch {
-		case strings.HasPrefix(name, "jwt.") && !j.reader.Needs().Has(attempt.NeedJWT):
-			return fmt.Errorf("%s: {%s} needs jwt, and a value of the gate that reads a claim, such as buyer {jwt.sub}", what, name)
-		case strings.HasPrefix(name, "lookup.") && j.lookup == nil:
-			return fmt.Errorf("%s: {%s} needs a lookup", what, name)
-		}
-	}
-	return nil
+	return j.filters.KnowsNames(what, i)
 }
 
 // Told returns the values of a question that are known of an attempt with this ref.
@@ -115,13 +73,13 @@ func (j *Judge) lookUpCart(r *http.Request, p *Case) (took time.Duration, no *sa
 	if p.Attempt != nil { // else it is no attempt
 		ref = p.Attempt.Ref
 	}
-	values := p.Told(j.lookup, ref)
-	answer, err := p.asks(j.lookup).Ask(r.Context(), inquiry.BuyerOf(r), func(name string) string { return values[name] })
-	no, why := inquiry.Refusal(r.Context(), answer, err, j.scope != nil && j.scope.ReadsGraphQL())
+	values := p.Told(j.filters.Lookup, ref)
+	answer, err := p.asks(j.filters.Lookup).Ask(r.Context(), inquiry.BuyerOf(r), func(name string) string { return values[name] })
+	no, why := inquiry.Refusal(r.Context(), answer, err, j.filters.Operations != nil && j.filters.Operations.ReadsGraphQL())
 	if why != "" {
 		no = j.unanswered(why)
 	}
-	if errors.Is(err, inquiry.ErrNoValue) && j.lookup.ByRef() && !slices.ContainsFunc(j.lookup.Names(), func(name string) bool { return name != "ref" && values[name] == "" }) {
+	if errors.Is(err, inquiry.ErrNoValue) && j.filters.Lookup.ByRef() && !slices.ContainsFunc(j.filters.Lookup.Names(), func(name string) bool { return name != "ref" && values[name] == "" }) {
 		no = sale.Refuse(sale.NoCart) // there is no cart of this name
 	}
 	took = max(time.Since(began), 1)
@@ -167,7 +125,7 @@ func (j *Judge) lacksCredentials(r *http.Request, p *Case) (no *sale.Refusal, en
 
 // isStranger reports whether a request has no credential by which the shop knows its cart.
 func (j *Judge) isStranger(r *http.Request, p *Case) bool {
-	return len(p.Keys) == 0 && (j.credentials.InRequest() || !inquiry.HasCredential(r))
+	return len(p.Keys) == 0 && (j.filters.Credentials.InRequest() || !inquiry.HasCredential(r))
 }
 
 // notBegun reports whether no sale has begun, so that no buyer has bought.
@@ -198,14 +156,14 @@ func (j *Judge) readLines(p *Case, no *sale.Refusal, unread string, took time.Du
 		return no
 	}
 	if meter.CountLookup(word, took); word != string(sale.Unavailable) {
-		j.heard.Heard(j.log, j.lookup.Host(), unread)
+		j.heard.Heard(j.log, j.filters.Lookup.Host(), unread)
 	}
 	return no
 }
 
 // unanswered refuses an attempt because the shop did not say what it is about.
 func (j *Judge) unanswered(why string) *sale.Refusal {
-	j.heard.Lost(j.log, j.lookup.Host(), why)
+	j.heard.Lost(j.log, j.filters.Lookup.Host(), why)
 	return refuse.Unavailable
 }
 
@@ -214,7 +172,7 @@ func (j *Judge) unanswered(why string) *sale.Refusal {
 func (j *Judge) dropUnlisted(a *sale.Attempt) {
 	listed := make([]sale.Line, 0, len(a.Lines))
 	for _, l := range a.Lines {
-		if !j.app.IsOther(&sale.Attempt{Lines: []sale.Line{l}}) {
+		if !j.App.IsOther(&sale.Attempt{Lines: []sale.Line{l}}) {
 			listed = append(listed, l)
 		}
 	}

@@ -39,7 +39,7 @@ func (j *Judge) serveOptions(w http.ResponseWriter, r *http.Request, next caddyh
 // that of reading the body.
 func (j *Judge) CheckOptions(r *http.Request) (*sale.Refusal, error) {
 	attempt.StripMethodOverride(r.Header) // where no guard has
-	body, no, err := j.reader.ReadBody(r)
+	body, no, err := j.filters.Reader.ReadBody(r)
 	if no != nil || err != nil {
 		return no, err
 	}
@@ -51,10 +51,6 @@ func (j *Judge) CheckOptions(r *http.Request) (*sale.Refusal, error) {
 func (j *Judge) AnswersOptions() bool { return !j.OnlyChecks() && j.buysBare() }
 
 // buysBare reports whether a request with neither query nor body may be an attempt.
-func (j *Judge) buysBare() bool { return j.scope == nil && j.reader.FindsItemElsewhere() }
-
-// prefixes returns what warns about paths that end before the * of the judge's patterns. A check has
-// something to do there only if it makes a session wait that is known by more than a part of the path.
-func (j *Judge) prefixes() (p guard.Prefixes, asks bool) {
-	return guard.Prefixes{Check: j.OnlyChecks()}, !j.OnlyChecks() || j.OneAtATime != nil && !j.OneAtATime.InPathOnly()
+func (j *Judge) buysBare() bool {
+	return j.filters.Operations == nil && j.filters.Reader.FindsItemElsewhere()
 }

@@ -32,11 +32,11 @@ func heldBy(r *http.Request) []session.Key {
 
 // TakeTurn waits until no other request of the session is at the shop.
 func (j *Judge) TakeTurn(r *http.Request, p *Case) (no *sale.Refusal, ends bool) {
-	if p.Turn != nil || !j.credentials.MayChange(r) {
+	if p.Turn != nil || !j.filters.Credentials.MayChange(r) {
 		return nil, false
 	}
 	var odd error
-	p.Keys, odd = j.credentials.Keys(r, p.Repl)
+	p.Keys, odd = j.filters.Credentials.Keys(r, p.Repl)
 	if !j.waits(r, p) {
 		return nil, false
 	}
@@ -56,8 +56,8 @@ func (j *Judge) TakeTurn(r *http.Request, p *Case) (no *sale.Refusal, ends bool)
 // waits reports whether a request waits for others. A cart that is looked up for an attempt must not change,
 // whatever is excepted.
 func (j *Judge) waits(r *http.Request, p *Case) bool {
-	lookedUp := j.lookup != nil && p.Scope == scope.Attempt
-	return !p.dryRun() && (lookedUp || !j.credentials.Excepts(r, j.guarded.AlsoQuery))
+	lookedUp := j.filters.Lookup != nil && p.Scope == scope.Attempt
+	return !p.dryRun() && (lookedUp || !j.filters.Credentials.Excepts(r, j.guarded.AlsoQuery))
 }
 
 // lacking returns the credentials of which neither this judge nor one around it has the turn.
@@ -98,7 +98,7 @@ func (j *Judge) edges() session.Edges {
 	if !j.OneAtATime.Shared {
 		return nil
 	}
-	if d := j.app.Runtime(); d != nil {
+	if d := j.App.Runtime(); d != nil {
 		return d
 	}
 	return session.NoEdges{}

@@ -15,8 +15,6 @@ import (
 	"github.com/stockgate/stockgate/filters/scope"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
-	"github.com/stockgate/stockgate/internal/store/queue"
-	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
 // Case is an attempt on its way through the gate, and what is known of it so far: one struct for
@@ -26,7 +24,6 @@ type Case struct {
 	Requested
 	Cart
 	Judged
-	InLine
 }
 
 // Visit is known when the request comes.
@@ -43,6 +40,8 @@ type Visit struct {
 	AsOf time.Time
 	// Texts are the values of a request in shadow that only Caddy's replacer knows.
 	Texts map[string]string
+	// Earlier tells what earlier orders have left; nil: the judge only checks.
+	Earlier Earlier
 	// Inquiry asks about the cart in the place of the judge's lookup; nil: that one does.
 	Inquiry *inquiry.Inquiry
 }
@@ -98,30 +97,12 @@ type Judged struct {
 	Lines   []sale.Line
 	// Unlisted: no sale lists an item of the attempt, and the gate lets such attempts pass.
 	Unlisted bool
-	// Unbound is a sale in which Redis has no reservation for the attempt; nil: none.
-	Unbound *edge.Listing
-	// InPlaceOf is the hold of the same ref, in the sale heldIn, whose place the attempt takes;
+	// InPlaceOf is the hold of the same ref, in the sale HeldIn, whose place the attempt takes;
 	// empty: none.
 	InPlaceOf, HeldIn string
-	// Bound is the reservation that the attempt already has; nil: none. stored is what the
-	// shop answered to it; nil: the shop is asked again.
-	Bound  *reservation.AlreadyBound
-	Stored *reservation.StoredAnswer
-	// Ticket names the attempt's order, which waits for the shop or is there; empty: the client
-	// is to hear the answer itself. place is where that order is.
-	Ticket string
-	Place  queue.Place
-	// ask is the permission to ask Redis about units that are remembered to be gone; nil:
+	// Recheck is the permission to ask Redis about units that are remembered to be gone; nil:
 	// none is needed.
 	Recheck *edge.Recheck
-}
-
-// InLine is known of an attempt whose stock is held.
-type InLine struct {
-	// Waiter is told the turn of the order; nil: it does not wait.
-	Waiter *queue.Waiter
-	// Try is with which turn the order was sent; 0: at once.
-	Try int64
 }
 
 // Named reports whether the attempt has an idempotency key or a ref, and so may repeat an
@@ -154,6 +135,29 @@ func Candidates(c *edge.Catalogue, a *sale.Attempt) []*edge.Listing {
 		return []*edge.Listing{l}
 	}
 	return nil
+}
+
+// LinesIn returns the attempt's lines as the sale would hold them, even if it would not
+// today: its bounds may have changed since.
+func LinesIn(s *sale.Sale, a *sale.Attempt) []sale.Line {
+	if lines, no := s.Resolve(a); no == nil {
+		return lines
+	}
+	lines := make([]sale.Line, len(a.Lines))
+	for i, l := range a.Lines {
+		lines[i] = l
+		item, ok := s.Item(l.SKU)
+		if ok {
+			lines[i].SKU = item.SKU
+		}
+		if !ok || len(item.Regions) == 0 {
+			lines[i].Region = ""
+		}
+		if ok && item.IsBundle() {
+			lines[i].Region = cmp.Or(l.Region, a.Region)
+		}
+	}
+	return s.Unbundle(lines)
 }
 
 // Publish sets the placeholders of an attempt that has a reservation.

@@ -1,10 +1,7 @@
 package judge
 
 import (
-	"errors"
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -12,76 +9,31 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/gate/option/operation"
 	"github.com/stockgate/stockgate/caddymodule/internal/span"
 	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/filters/scope"
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-func (j *Judge) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
-	if j.Body != "" && j.Body != "checked" && j.Body != "ignored" {
-		return nil, fmt.Errorf("body %q: there are checked and ignored", j.Body)
-	}
-	rules, err := j.app.IdentityRules()
-	if err != nil {
-		return nil, err
-	}
-	spec := attempt.Spec{Rules: rules, MaxBody: j.MaxBody, BodyIgnored: j.Body == "ignored", RefShared: j.RefShared, Rates: rates, Anonymous: j.OnlyChecks(), Identities: make(map[string]attempt.Values)}
-	if len(j.JWT) > 0 {
-		if err := j.JWT.Check(); err != nil {
-			return nil, fmt.Errorf("jwt: %w", err)
-		}
-		spec.Bearer = &attempt.Bearer{Cookie: j.JWT.Cookie()}
-	}
-	compile := func(name string, into *attempt.Values, exprs []string) error {
-		values, err := attempt.CompileAll(exprs...)
-		if err != nil {
-			return fmt.Errorf("%s: %w", name, err)
-		}
-		*into = values
-		return nil
-	}
-	if at := slices.IndexFunc(j.expressions(), operation.ByClient); at >= 0 && len(j.GraphQL) == 0 {
-		return nil, fmt.Errorf("%s: it is an argument of an operation: name the field that has it, such as `graphql addItemsToOrder`", j.expressions()[at])
-	}
-	err = errors.Join(compile("sale", &spec.Sale, j.Sale), compile("buyer", &spec.Buyer, j.Buyer), compile("region", &spec.Region, j.Region),
-		compile("ref", &spec.Ref, j.Ref), compile("idempotency", &spec.Key, j.Idempotency))
-	for kind, exprs := range j.Identities {
-		var values attempt.Values
-		err = errors.Join(err, compile("identity "+kind, &values, exprs))
-		spec.Identities[kind] = values
-	}
-	err = errors.Join(err, j.compileLines(&spec))
-	if err != nil {
-		return nil, err
-	}
-	return attempt.NewReader(spec)
-}
-
 // InScope finds out whether the request is an attempt. It refuses an unclear one.
 func (j *Judge) InScope(r *http.Request, p *Case) (no *sale.Refusal, err error) {
-	if j.onlyTurns() {
+	if j.OnlyTurns() {
 		p.Scope = scope.Other
 		return j.passAlone(r, p), nil
 	}
-	if j.scope == nil {
+	if j.filters.Operations == nil {
 		p.Scope = scope.Attempt
 		return nil, nil
 	}
-	body, no, err := j.reader.ReadBody(r)
+	body, no, err := j.filters.Reader.ReadBody(r)
 	if err != nil || no != nil {
 		return no, err
 	}
-	found := j.scope.Judge(r, body)
+	found := j.filters.Operations.Find(r, body, p.Repl, p.dryRun())
 	switch p.Scope = found.Verdict; found.Verdict {
 	case scope.Attempt:
 		p.operation = found
-		operation.Publish(p.Repl, found)
 	case scope.Unclear:
-		if !p.dryRun() {
-			operation.CountUnclear(found.Cause)
-		}
 		return &sale.Refusal{Reason: sale.Malformed, Detail: found.Cause.Detail()}, nil
 	case scope.Other:
 		if found.Mutates {
@@ -96,7 +48,7 @@ func (j *Judge) Read(r *http.Request, p *Case) (*sale.Refusal, error) {
 	_, reading := span.Start(r.Context(), span.Read)
 	defer reading.End()
 	no, err := j.ReadRequest(r, p)
-	if err == nil && no == nil && j.lookup != nil {
+	if err == nil && no == nil && j.filters.Lookup != nil {
 		if no = j.walk(r, p, j.rules.beforeLookup); no == nil {
 			no = j.ReadCart(r, p, j.recallCart(r, p))
 		}
@@ -113,26 +65,26 @@ func (j *Judge) readAgain(r *http.Request, p *Case) *sale.Refusal {
 
 // ReadRequest reads what the request says.
 func (j *Judge) ReadRequest(r *http.Request, p *Case) (*sale.Refusal, error) {
-	if no := j.reader.Check(r); no != nil {
+	if no := j.filters.Reader.Check(r); no != nil {
 		return no, nil
 	}
 	if !j.OnlyChecks() && !p.clean { // else the request goes on as it came
 		attempt.StripMethodOverride(r.Header)
 	}
-	body, no, err := j.reader.ReadBody(r)
+	body, no, err := j.filters.Reader.ReadBody(r)
 	if err != nil || no != nil {
 		return no, err
 	}
 	p.Body, p.Attempt = body, &p.room
 	env := j.env(r, p)
-	if j.lookup == nil {
-		p.room, no = j.reader.Read(r, body, env)
+	if j.filters.Lookup == nil {
+		p.room, no = j.filters.Reader.Read(r, body, env)
 		if j.OnlyChecks() && j.passesOthers() && (env.Argument != nil || j.Enters) {
 			j.dropUnlisted(p.Attempt)
 		}
 		return no, nil
 	}
-	if p.reading, no = j.reader.ReadRequest(r, body, env); no == nil {
+	if p.reading, no = j.filters.Reader.ReadRequest(r, body, env); no == nil {
 		p.room = p.reading.Early
 	}
 	return no, nil
@@ -141,7 +93,7 @@ func (j *Judge) ReadRequest(r *http.Request, p *Case) (*sale.Refusal, error) {
 // env returns what a request's surroundings say. A dry run counts nothing.
 func (j *Judge) env(r *http.Request, p *Case) attempt.Env {
 	env := attempt.Env{}
-	needs := j.reader.Needs()
+	needs := j.filters.Reader.Needs()
 	if needs.Has(attempt.NeedIP | attempt.NeedJWT) {
 		env.ClientIP, _ = caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
 	}
@@ -170,11 +122,11 @@ func (j *Judge) env(r *http.Request, p *Case) attempt.Env {
 func (j *Judge) claims(r *http.Request, p *Case, ip, token string) ([]byte, *sale.Refusal) {
 	switch {
 	case !p.AsOf.IsZero():
-		return j.bearer.ClaimsAt(r.Context(), token, nil, p.AsOf)
+		return j.filters.Bearer.ClaimsAt(r.Context(), token, nil, p.AsOf)
 	case p.dryRun():
-		return j.bearer.ClaimsOf(r.Context(), token, nil)
+		return j.filters.Bearer.ClaimsOf(r.Context(), token, nil)
 	}
-	return j.bearer.ClaimsOf(r.Context(), token, j.bearer.LimitFor(ip, time.Now()))
+	return j.filters.Bearer.ClaimsOf(r.Context(), token, j.filters.Bearer.LimitFor(ip, time.Now()))
 }
 
 // silentAfter is the number of attempts without a value after which a gate says that its

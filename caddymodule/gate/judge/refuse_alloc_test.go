@@ -12,6 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/stockgate/stockgate/caddymodule/gate/option"
 	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/internal/sale"
 )
@@ -53,7 +54,7 @@ func TestRefusalsDoNotAllocate(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		g := &Judge{refuser: f}
+		g := &Judge{filters: option.Filters{Refuser: f}}
 		for _, kind := range sale.Kinds {
 			for name, no := range map[string]*sale.Refusal{
 				"plain":  {Reason: kind.Reason},
@@ -86,7 +87,7 @@ func BenchmarkRefuseSoldOut(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	g := &Judge{refuser: f}
+	g := &Judge{filters: option.Filters{Refuser: f}}
 	r := httptest.NewRequest("POST", "/api/order", nil)
 	r = inCaddy(r)
 	w := &plainWriter{header: make(http.Header)}

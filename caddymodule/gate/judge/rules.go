@@ -80,7 +80,7 @@ func (j *Judge) compileRules() {
 	for _, one := range rules {
 		switch {
 		case one.of != nil && !one.of(j):
-		case j.lookup != nil && one.needs == aRequest:
+		case j.filters.Lookup != nil && one.needs == aRequest:
 			set.beforeLookup = append(set.beforeLookup, one)
 		default:
 			set.rest = append(set.rest, one)
@@ -97,8 +97,8 @@ func (j *Judge) walk(r *http.Request, p *Case, rules []rule) *sale.Refusal {
 		}
 		no, ends := one.judge(j, r, p)
 		switch {
-		case no != nil && one.newOnly && j.Seller != nil && p.Named():
-			return j.Seller.UnlessRepeat(r, p, no)
+		case no != nil && one.newOnly && p.Earlier != nil && p.Named():
+			return p.Earlier.Unless(r, no)
 		case no != nil:
 			p.Recheck.End()
 			return no

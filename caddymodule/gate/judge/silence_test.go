@@ -6,6 +6,7 @@ import (
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
 
+	"github.com/stockgate/stockgate/caddymodule/gate/option"
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
@@ -25,7 +26,7 @@ func TestSilentValues(t *testing.T) {
 		"a dry run":   {sale.Attempt{Lines: line, AssumedOne: true}, Trying, nil},
 	} {
 		core, logged := observer.New(zap.InfoLevel)
-		g := &Judge{Setup: Setup{AttemptOptions: &AttemptOptions{Buyer: []string{"{header.X-User}"}, Lines: []Line{{SKU: []string{"{json.sku}"}, Quantity: []string{"{json.qty}"}}}}}, log: zap.New(core)}
+		g := &Judge{Setup: option.Setup{AttemptOptions: &option.AttemptOptions{Buyer: []string{"{header.X-User}"}, Lines: []option.Line{{SKU: []string{"{json.sku}"}, Quantity: []string{"{json.qty}"}}}}}, log: zap.New(core)}
 		none := sale.Attempt{Lines: line, AssumedOne: true}
 		g.notice(&Case{Cart: Cart{Attempt: &c.had}, Visit: Visit{Purpose: c.dry}})
 		for range 3 * silentAfter {

@@ -7,8 +7,8 @@ import (
 // nameWaitlists tells the judges of gates and checks at which path their clients may enter the waiting list.
 func (js *Judges) nameWaitlists() {
 	for _, j := range js.all {
-		if !j.Enters && j.refuser != nil {
-			j.refuser.NameWaitlist(js.waitlistOf(j))
+		if !j.Enters && j.filters.Refuser != nil {
+			j.filters.Refuser.NameWaitlist(js.waitlistOf(j))
 		}
 	}
 }
@@ -18,7 +18,7 @@ func (js *Judges) nameWaitlists() {
 func (js *Judges) waitlistOf(j *Judge) (path string) {
 	var lists []*Judge
 	for _, other := range js.all {
-		if other.Enters && other.server == j.server && slices.Equal(other.hosts, j.hosts) {
+		if other.Enters && other.server == j.server && slices.Equal(other.Hosts(), j.Hosts()) {
 			lists = append(lists, other)
 		}
 	}

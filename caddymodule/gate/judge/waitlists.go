@@ -38,12 +38,12 @@ func (js *Judges) Unread(s *sale.Sale) (faults []string) {
 // meetsList reports whether people on the waiting list of a sale may come to the handler. A gate in shadow and a check that
 // lets requests wait know of no list.
 func (j *Judge) meetsList(saleID string) bool {
-	return !j.onlyTurns() && !j.InShadow && j.isOf(saleID)
+	return !j.OnlyTurns() && !j.InShadow && j.IsOf(saleID)
 }
 
 // Enters reports whether people may enter the waiting list of a sale somewhere in the configuration.
 func (js *Judges) Enters(saleID string) bool {
-	return slices.ContainsFunc(js.List(), func(j *Judge) bool { return j.Enters && j.isOf(saleID) })
+	return slices.ContainsFunc(js.List(), func(j *Judge) bool { return j.Enters && j.IsOf(saleID) })
 }
 
 // CannotEnter is what a sale with a waiting list lacks without a stockgate_waitlist.
@@ -54,7 +54,7 @@ func (js *Judges) WithoutList(sales func(yield func(*edge.Listing) bool)) (all [
 	for _, j := range js.List() {
 		found := false
 		for l := range sales {
-			found = found || l.Sale.Waitlist != nil && j.isOf(l.Sale.ID)
+			found = found || l.Sale.Waitlist != nil && j.IsOf(l.Sale.ID)
 		}
 		if j.Enters && !found {
 			all = append(all, j)
@@ -92,22 +92,4 @@ func (js *Judges) warnLists(d *edgeruntime.Runtime, all []*Judge) {
 			all[0].log.Warn("the sale " + l.Sale.ID + " " + CannotEnter)
 		}
 	}
-}
-
-// placeRisks warn about identities of people who enter that a client can set to anything.
-func (j *Judge) placeRisks() (risks []string) {
-	for _, kind := range append([]string{"buyer"}, identityKinds...) {
-		values := j.identity(kind)
-		at := slices.IndexFunc(values, byClient)
-		if at < 0 {
-			continue
-		}
-		named, unless := "the buyer", ""
-		if kind != "buyer" {
-			named, unless = "identity "+kind, "; it counts only where a limit of the sale names "+kind
-		}
-		risks = append(risks, named+" is taken from "+values[at]+", which a client can set to anything: a stranger can enter in the name of another person, who then has no other place, "+
-			"and can take the units that are offered to that person: take it from your authentication, such as {http.auth.user.id}, or from jwt"+unless)
-	}
-	return risks
 }

@@ -43,7 +43,7 @@ func Try(ctx context.Context, j *judge.Judge, t *adminapi.TryRequest) (*adminapi
 		if j.OnlyChecks() {
 			return nil, request.Bad("this gate only checks: it never sees an answer of the shop")
 		}
-		if err := tryAnswer(j.Seller.(*gate.Gate), t.Answer, out); err != nil {
+		if err := tryAnswer(j.Seller().(*gate.Gate), t.Answer, out); err != nil {
 			return nil, err
 		}
 	}
@@ -66,7 +66,11 @@ func Try(ctx context.Context, j *judge.Judge, t *adminapi.TryRequest) (*adminapi
 		}
 		return out, nil
 	}
-	p := &judge.Case{Visit: judge.Visit{Purpose: judge.Trying, Repl: repl}}
+	v := judge.Visit{Purpose: judge.Trying, Repl: repl}
+	p := &judge.Case{Visit: v}
+	if seller := j.Seller(); seller != nil {
+		p = seller.Begin(v)
+	}
 	no, err := j.Consider(r, p)
 	if err != nil {
 		return nil, request.Bad("the request's body cannot be read: %w", err)
@@ -104,8 +108,8 @@ func describe(out *adminapi.TryAnswer, p *judge.Case) {
 	if p.Listing != nil {
 		out.Sale, out.SaleStatus = p.Listing.Sale.ID, p.Listing.Status
 	}
-	if p.Bound != nil {
-		out.Reservation, out.Replayed = p.Bound.ID, p.Stored != nil
+	if p.Earlier != nil {
+		out.Reservation, out.Replayed = p.Earlier.Found()
 	}
 }
 
@@ -124,13 +128,13 @@ func tryAnswer(g *gate.Gate, raw []byte, out *adminapi.TryAnswer) error {
 	if err != nil {
 		return request.Bad("the answer: %w", err)
 	}
-	answer := &outcome.ShopAnswer{Status: resp.StatusCode, Header: resp.Header, Body: body, Whole: true, MaxBody: g.AnswerLimit()}
+	answer := &outcome.ShopAnswer{Status: resp.StatusCode, Header: resp.Header, Body: body, Whole: true, MaxBody: g.Terms().AnswerLimit()}
 	if most := answer.MaxBody; len(body) > most {
 		answer.Body, answer.Whole = body[:most], false
 	}
-	v, by, word := g.Outcomes().Match(answer)
+	v, by, word := g.Terms().Outcomes.Match(answer)
 	if v == outcome.Undecided {
-		v = g.Outcomes().Otherwise
+		v = g.Terms().Outcomes.Otherwise
 		note := noteLong
 		if _, problem := answer.Plain(); problem == "" {
 			note = noteMore
@@ -138,7 +142,7 @@ func tryAnswer(g *gate.Gate, raw []byte, out *adminapi.TryAnswer) error {
 		out.Notes = append(out.Notes, note)
 	}
 	if by == "" {
-		if note := unmatchedNote(g.Outcomes().Unmatched(answer)); note != "" {
+		if note := unmatchedNote(g.Terms().Outcomes.Unmatched(answer)); note != "" {
 			out.Notes = append(out.Notes, note)
 		}
 	}

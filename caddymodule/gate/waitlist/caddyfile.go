@@ -6,14 +6,14 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
 
-	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/option"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
 // ReadDirective reads a stockgate_waitlist, with the warnings of a gate.
 func ReadDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
-	return judge.ReadDirective(h, func() *WaitlistHandler { return new(WaitlistHandler) }, nil)
+	return option.ReadDirective(h, func() *WaitlistHandler { return new(WaitlistHandler) }, nil)
 }
 
 // UnmarshalCaddyfile reads a stockgate_waitlist. Syntax:

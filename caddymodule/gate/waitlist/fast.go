@@ -25,7 +25,7 @@ func AsksMore(name, value string) bool {
 // AppendPlace appends the answer to a request for a place, byte for byte as net/http writes the handler's. False:
 // the handler has to answer. It allocates nothing.
 func (l *WaitlistHandler) AppendPlace(b []byte, r *http.Request, now time.Time) ([]byte, bool) {
-	d := l.App().Runtime()
+	d := l.App.Runtime()
 	if d == nil || d.ReadyAt(now) != nil || d.IsLocal() && !judge.FromThisMachine(r) {
 		return b, false
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/option"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/filters/scope"
@@ -31,7 +32,7 @@ func init() { caddy.RegisterModule(new(WaitlistHandler)) }
 // Its options are the options of the gate that read and judge an attempt: lines and buyer are required. With other_items
 // pass, items that no sale lists are left out of a cart: one that is listed must be left.
 type WaitlistHandler struct {
-	judge.AttemptOptions
+	option.AttemptOptions
 	// Lookup asks the shop, in the buyer's name, what is in the cart of a person who enters. Default: the request says it.
 	Lookup *inquiry.Spec `json:"lookup,omitempty"`
 	// Ref names the cart for a lookup whose URL or body has {ref}. Default: none.
@@ -80,9 +81,9 @@ func (l *WaitlistHandler) provision(ctx caddy.Context) error {
 var errNoBuyer = errors.New("stockgate_waitlist needs buyer: say who waits, as the gate does, such as `buyer {http.auth.user.id}`")
 
 // Bind gives the judge the options of the waiting list.
-func (l *WaitlistHandler) Bind() *judge.Judge {
-	l.Setup = judge.Setup{AttemptOptions: &l.AttemptOptions, Names: judge.Names{Lookup: l.Lookup, Ref: l.Ref}, Enters: true}
-	return &l.Judge
+func (l *WaitlistHandler) Bind() *option.Setup {
+	l.Setup = option.Setup{AttemptOptions: &l.AttemptOptions, Names: option.Names{Lookup: l.Lookup, Ref: l.Ref}, Enters: true}
+	return &l.Setup
 }
 
 // conflict reports options that a waiting list has not; it must know who waits.

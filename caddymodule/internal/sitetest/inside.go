@@ -40,7 +40,7 @@ func GateNamed(t *testing.T, name string) *gate.Gate {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j.Seller.(*gate.Gate)
+	return j.Seller().(*gate.Gate)
 }
 
 // Until polls a condition until it is true.

@@ -63,8 +63,8 @@ func (d *examination) gate(g *judge.Judge, plan *fast.RoutePlan, all []*judge.Ju
 		d.Add(adminapi.LevelWarning, risk.About, "%s: %s", name, risk.Text)
 	}
 	var sells judge.Selling
-	if g.Seller != nil {
-		sells = g.Seller.Describe(all)
+	if g.Seller() != nil {
+		sells = g.Seller().Describe(all)
 	}
 	for _, risk := range sells.Risks {
 		d.Add(adminapi.LevelWarning, risk.About, "%s", risk.Text)
@@ -77,7 +77,7 @@ func (d *examination) gate(g *judge.Judge, plan *fast.RoutePlan, all []*judge.Ju
 		}
 	}
 	d.shadow(g, name)
-	if g.Seller != nil && !g.InShadow {
+	if g.Seller() != nil && !g.InShadow {
 		d.Add(adminapi.LevelOK, "probe", "%s %s", name, sells.Doubts)
 		if sells.ByShop && !d.app.IsSettled() {
 			d.Add(adminapi.LevelWarning, "outcome", "%s leaves it to the shop to confirm what it holds, and this edge has neither stockgate_api nor stockgate_resolve: unless another edge has, no order is ever confirmed, and each hold expires; add `stockgate_api`", name)
@@ -204,7 +204,7 @@ func (d *examination) unread(l *edge.Listing) {
 func selling(a *app.App) iter.Seq[judge.Selling] {
 	return func(yield func(judge.Selling) bool) {
 		for _, j := range judge.Of(a).List() {
-			if j.Seller != nil && !yield(j.Seller.Describe(nil)) {
+			if j.Seller() != nil && !yield(j.Seller().Describe(nil)) {
 				return
 			}
 		}

@@ -249,7 +249,7 @@ func (d *examination) judgeBalance(b *reservation.SaleStock, now time.Time) {
 // whyDoubt reports whether a gate has a probe that asks the shop.
 func (d *examination) whyDoubt() string {
 	for sells := range selling(d.app) {
-		if sells.AskAbout != nil {
+		if sells.Probes {
 			return ", although a probe asks the shop"
 		}
 	}

@@ -9,7 +9,7 @@ import (
 
 // conflicts lists the options of a gate that exclude or need others, by option, from the table in source.
 func (s *sources) conflicts() (string, error) {
-	const dir = "caddymodule/gate/judge"
+	const dir = "caddymodule/gate/option"
 	files, err := s.files(dir)
 	if err != nil {
 		return "", err

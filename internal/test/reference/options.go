@@ -27,7 +27,7 @@ type block struct {
 
 var attemptOptions = []place{
 	{dir: "caddymodule/gate/option/operation", receiver: "Options", function: "Directives", structure: "Options"},
-	{dir: "caddymodule/gate/judge", receiver: "AttemptOptions", function: "Directives", structure: "AttemptOptions"},
+	{dir: "caddymodule/gate/option", receiver: "AttemptOptions", function: "Directives", structure: "AttemptOptions"},
 }
 
 // blocks are the lists, in the order of the page.
@@ -44,15 +44,15 @@ var blocks = []block{
 	{name: "outbox", places: []place{{dir: "caddymodule/app/journals", function: "ReadOutbox", structure: "Outbox"}}},
 	{name: "mirror", places: []place{{dir: "caddymodule/mirror", receiver: "Mirror", function: "UnmarshalCaddyfile", structure: "Mirror"}}},
 	{name: "notify", places: []place{{dir: "caddymodule/notify", receiver: "Notify", function: "UnmarshalCaddyfile", structure: "Notify"}}},
-	{name: "gate", places: append(attemptOptions[:2:2], place{dir: "caddymodule/gate", receiver: "Gate", function: "UnmarshalCaddyfile", structure: "Gate"})},
+	{name: "gate", places: append(attemptOptions[:2:2], place{dir: "caddymodule/gate/selling", receiver: "SellingOptions", function: "Directives", structure: "SellingOptions"})},
 	{name: "queue", places: []place{{dir: "caddymodule/gate/option/waiting", function: "ReadOption", structure: "Options"}}},
-	{name: "answer", places: []place{{dir: "caddymodule/gate", receiver: "Gate", function: "readAnswer", structDir: "filters/outcome", structure: "AnswerMatcher"}}},
+	{name: "answer", places: []place{{dir: "caddymodule/gate/selling", receiver: "SellingOptions", function: "readAnswer", structDir: "filters/outcome", structure: "AnswerMatcher"}}},
 	{name: "jwt", places: []place{{dir: "caddymodule/gate/option/jwt", function: "ReadOption", structure: "Config"}}},
 	{name: "challenge", places: []place{{dir: "caddymodule/gate/option/pow", function: "ReadOption", structure: "Challenge"}}},
 	{name: "lookup", places: []place{{dir: "caddymodule/gate/option/inquiry", receiver: "Spec", function: "Bounds", structure: "Spec"}}},
 	{name: "ask", places: []place{{dir: "caddymodule/gate/option/inquiry", function: "ReadAsk", structure: "Ask"}}},
-	{name: "in_doubt", places: []place{{dir: "caddymodule/gate", receiver: "gateRules", function: "readInDoubt", structDir: "caddymodule/gate/option/probe", structure: "InDoubt"}}},
-	{name: "fast_refusals", places: []place{{dir: "caddymodule/gate/judge", receiver: "AttemptOptions", function: "readFast", structure: "FastRefusals"}}},
+	{name: "in_doubt", places: []place{{dir: "caddymodule/gate/selling", receiver: "ruleReader", function: "readInDoubt", structDir: "caddymodule/gate/option/probe", structure: "InDoubt"}}},
+	{name: "fast_refusals", places: []place{{dir: "caddymodule/gate/option", receiver: "AttemptOptions", function: "readFast", structure: "FastRefusals"}}},
 	{name: "guard", places: []place{{dir: "caddymodule/guard", receiver: "Guard", function: "UnmarshalCaddyfile", structure: "Guard"}}},
 	{name: "api", places: []place{{dir: "caddymodule/shopapi", receiver: "API", function: "UnmarshalCaddyfile", structure: "API"}}},
 	{name: "resolve", places: []place{{dir: "caddymodule/resolve", receiver: "Resolve", function: "UnmarshalCaddyfile", structure: "Resolve"}}},

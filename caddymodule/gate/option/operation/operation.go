@@ -51,7 +51,7 @@ func (o *Options) spec(values []string) scope.Spec {
 }
 
 // Open is Check that returns the compiled options; nil: every request is an attempt.
-func (o *Options) Open(values []string) (*scope.Scope, error) {
+func (o *Options) Open(values []string) (*Finder, error) {
 	if err := o.Check(values); err != nil {
 		return nil, err
 	}
@@ -65,7 +65,27 @@ func (o *Options) Open(values []string) (*scope.Scope, error) {
 			return nil, fmt.Errorf("persisted %s: %w: it has one JSON object, with a document for each hash", o.Persisted, err)
 		}
 	}
-	return scope.Compile(spec)
+	compiled, err := scope.Compile(spec)
+	if compiled == nil {
+		return nil, err
+	}
+	return &Finder{compiled}, err
+}
+
+// Finder tells which requests are attempts.
+type Finder struct{ *scope.Scope }
+
+// Find judges a request. It sets the placeholders of an attempt's arguments, and counts a request that could not be told
+// from an attempt unless dry.
+func (f *Finder) Find(r *http.Request, body []byte, repl *caddy.Replacer, dry bool) scope.Judgement {
+	found := f.Judge(r, body)
+	switch {
+	case found.Verdict == scope.Attempt:
+		publish(repl, found)
+	case found.Verdict == scope.Unclear && !dry:
+		meter.All().Unclear.WithLabelValues(string(found.Cause)).Inc()
+	}
+	return found
 }
 
 // Any reports whether an option is given.
@@ -74,8 +94,8 @@ func (o *Options) Any() bool { return len(o.GraphQL)+len(o.JSONBody) > 0 || o.Pe
 // prefix begins the placeholders of a GraphQL field's arguments.
 const prefix = "graphql."
 
-// Publish sets the placeholders of an attempt's arguments.
-func Publish(repl *caddy.Replacer, found scope.Judgement) {
+// publish sets the placeholders of an attempt's arguments.
+func publish(repl *caddy.Replacer, found scope.Judgement) {
 	repl.Map(func(name string) (any, bool) {
 		path, ok := strings.CutPrefix(name, prefix)
 		if !ok {
@@ -103,9 +123,6 @@ func argumentsIn(values []string) (paths []string) {
 // ByClient reports whether a value is an argument of a GraphQL field, which clients choose.
 func ByClient(expr string) bool { return strings.Contains(expr, "{"+prefix) }
 
-// CountUnclear counts a request that could not be told from an attempt.
-func CountUnclear(why scope.Cause) { meter.All().Unclear.WithLabelValues(string(why)).Inc() }
-
 // notFound is how servers ask for the document of a persisted query (Apollo's protocol of
 // automatic persisted queries).
 var notFound = func() []byte {
@@ -121,7 +138,7 @@ var notFound = func() []byte {
 
 // AskDocument answers a request whose document is not known: its client sends it again with
 // the document.
-func AskDocument(w http.ResponseWriter) error {
+func (*Finder) AskDocument(w http.ResponseWriter) error {
 	h := w.Header()
 	h.Set("Content-Type", "application/json; charset=utf-8")
 	h.Set("Cache-Control", "no-store")

@@ -10,7 +10,7 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/internal/request"
 	"github.com/stockgate/stockgate/caddymodule/operate/adminapi"
 	"github.com/stockgate/stockgate/caddymodule/operate/operator/serve"
@@ -128,20 +128,17 @@ var errNoProbe = errors.New("its gate has no probe")
 
 // probeShop asks the shop with the probes of the gates.
 func probeShop(o *serve.Operator, sale string) (*recovery.Shop, error) {
-	probes := make(map[string]judge.AskAbout)
-	for _, j := range judge.Of(o.App).List() {
-		if j.Seller == nil {
-			continue
-		}
-		if ask := j.Seller.Describe(nil).AskAbout; ask != nil {
-			probes[j.Name] = ask
+	probes := make(map[string]gate.AskAbout)
+	for _, g := range gate.Of(o.App).List() {
+		if ask := g.AskAbout(); ask != nil {
+			probes[g.Name] = ask
 		}
 	}
 	if len(probes) == 0 {
 		return nil, request.Bad("no gate has a probe: configure `in_doubt probe <url>`, or give a file of the shop's orders")
 	}
-	ask := func(ctx context.Context, gate, id, ref string) (bool, error) {
-		p := probes[gate]
+	ask := func(ctx context.Context, name, id, ref string) (bool, error) {
+		p := probes[name]
 		if p == nil {
 			return false, errNoProbe
 		}

@@ -1,8 +1,7 @@
-package judge
+package option
 
 import (
 	"encoding/json"
-	"errors"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -11,8 +10,6 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/accesslist"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
-	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 )
 
@@ -20,8 +17,8 @@ import (
 type Directive interface {
 	caddyhttp.MiddlewareHandler
 	caddyfile.Unmarshaler
-	// Bind gives the judge the handler's options, and returns it.
-	Bind() *Judge
+	// Bind gives the judge the handler's options, and returns them.
+	Bind() *Setup
 	// CheckStatic is the part of Provision that depends on the handler's options alone.
 	CheckStatic() error
 }
@@ -41,14 +38,14 @@ func ReadDirective[H Directive](h httpcaddyfile.Helper, create func() H, check f
 	if err := handler.UnmarshalCaddyfile(h.Dispenser); err != nil {
 		return nil, err
 	}
-	j := handler.Bind()
-	if err := j.OneAtATime.Resolve(h); err != nil {
+	s := handler.Bind()
+	if err := s.OneAtATime.Resolve(h); err != nil {
 		return nil, err
 	}
-	if err := checkLists(h, j); err != nil {
+	if err := checkLists(h, s); err != nil {
 		return nil, err
 	}
-	if err := checkFast(h, &at, j, matchers); err != nil {
+	if err := checkFast(h, &at, s, matchers); err != nil {
 		return nil, err
 	}
 	if check != nil {
@@ -67,8 +64,8 @@ func ReadDirective[H Directive](h httpcaddyfile.Helper, create func() H, check f
 	if err := trial.CheckStatic(); err != nil {
 		return nil, directive.WrapOption(at, err)
 	}
-	if !j.Enters {
-		warnMatchers(warn, j, matchers)
+	if !s.Enters {
+		warnMatchers(warn, s, matchers)
 	}
 	warnRisks(warn, tried, matchers)
 	warnGuard(warn)
@@ -77,7 +74,7 @@ func ReadDirective[H Directive](h httpcaddyfile.Helper, create func() H, check f
 
 // checkLists checks that the global option defines a gate's lists. Without a global option
 // the app may be configured elsewhere; it then reports the error when it loads.
-func checkLists(h httpcaddyfile.Helper, j *Judge) error {
+func checkLists(h httpcaddyfile.Helper, s *Setup) error {
 	global, ok := h.Option("stockgate").(httpcaddyfile.App)
 	if !ok {
 		return nil
@@ -89,7 +86,7 @@ func checkLists(h httpcaddyfile.Helper, j *Judge) error {
 	for _, uses := range []struct {
 		option string
 		names  []string
-	}{{"deny", j.Deny}, {"allow", j.Allow}} {
+	}{{"deny", s.Deny}, {"allow", s.Allow}} {
 		for _, name := range uses.names {
 			if _, ok := configured.Lists[name]; !ok {
 				return h.WrapErr(accesslist.Unknown(uses.option, name))
@@ -109,50 +106,10 @@ func reread(from, into any) error {
 }
 
 // readGlobal gives the judge the app of the global option.
-func (j *Judge) readGlobal(h httpcaddyfile.Helper) error {
-	j.app = new(app.App)
+func (s *Setup) readGlobal(h httpcaddyfile.Helper) error {
+	s.App = new(app.App)
 	if global, ok := h.Option("stockgate").(httpcaddyfile.App); ok {
-		return json.Unmarshal(global.Value, j.app)
-	}
-	return nil
-}
-
-// CheckStatic is the part of Open that depends on options alone.
-func (j *Judge) CheckStatic() error {
-	if err := j.checkReading(); err != nil {
-		return err
-	}
-	if _, err := j.newRefuser(); err != nil {
-		return err
-	}
-	return j.checkSlots()
-}
-
-// checkReading is the part of open that depends on options alone.
-func (j *Judge) checkReading() error {
-	keys, err := ratelimit.Keys(j.Rates)
-	if err != nil {
-		return err
-	}
-	if j.reader, err = j.newReader(keys); err != nil {
-		return err
-	}
-	if err := j.Options.Check(j.expressions()); err != nil {
-		return err
-	}
-	if err := j.checkOtherItems(); err != nil {
-		return err
-	}
-	if _, err := guard.QueryPaths(j.AlsoQuery); err != nil {
-		return err
-	}
-	return j.provisionLookup()
-}
-
-// checkSlots reports a number of slots that cannot be.
-func (j *Judge) checkSlots() error {
-	if j.MaxInFlight < 0 {
-		return errors.New("max_in_flight must be positive")
+		return json.Unmarshal(global.Value, s.App)
 	}
 	return nil
 }

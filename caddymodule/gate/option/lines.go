@@ -1,4 +1,4 @@
-package judge
+package option
 
 import (
 	"errors"
@@ -42,9 +42,9 @@ type LinesFrom struct {
 const lineUsage = "line <sku> [<quantity> [absent 0|1]]"
 
 // compileLines adds what the gate reads of lines to a spec.
-func (j *Judge) compileLines(spec *attempt.Spec) (err error) {
-	lines := j.Lines
-	if j.onlyTurns() {
+func (s *Setup) compileLines(spec *attempt.Spec) (err error) {
+	lines := s.Lines
+	if s.OnlyTurns() {
 		lines = []Line{{SKU: []string{"none"}}} // none of its requests is an attempt
 	}
 	for _, l := range lines {
@@ -52,7 +52,7 @@ func (j *Judge) compileLines(spec *attempt.Spec) (err error) {
 		err = errors.Join(err, failed)
 		spec.Line = append(spec.Line, compiled)
 	}
-	if from := j.LinesFrom; from != nil {
+	if from := s.LinesFrom; from != nil {
 		array, failed := attempt.CompileArray(from.Array)
 		if failed != nil {
 			err = errors.Join(err, fmt.Errorf("lines: %w", failed))
@@ -82,11 +82,11 @@ func (l *Line) compile() (compiled attempt.LineSpec, err error) {
 }
 
 // lineRisks returns warnings about lines that are valid and rarely meant.
-func (j *Judge) lineRisks() (risks []string) {
+func (s *Setup) lineRisks() (risks []string) {
 	var assumed []string
-	for i := range j.Lines {
-		l := &j.Lines[i]
-		if len(j.Lines) > 1 && l.isAssumed() {
+	for i := range s.Lines {
+		l := &s.Lines[i]
+		if len(s.Lines) > 1 && l.isAssumed() {
 			assumed = append(assumed, l.SKU[0])
 		}
 		for _, sku := range l.SKU {
@@ -135,13 +135,13 @@ func elementOf(expr string) (array, field string, ok bool) {
 }
 
 // Quantities lists where the gate reads quantities.
-func (j *Judge) Quantities() string {
+func (s *Setup) Quantities() string {
 	var all []string
-	for _, l := range j.Lines {
+	for _, l := range s.Lines {
 		all = append(all, l.Quantity...)
 	}
-	if j.LinesFrom != nil {
-		all = append(all, j.LinesFrom.Array+" "+j.LinesFrom.Quantity)
+	if s.LinesFrom != nil {
+		all = append(all, s.LinesFrom.Array+" "+s.LinesFrom.Quantity)
 	}
 	return strings.Join(all, " ")
 }

@@ -1,12 +1,10 @@
-package judge
+package option
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
-
-	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
 )
@@ -21,42 +19,35 @@ type OptionRisk struct {
 
 // Risks returns the risks that the judge's options and the matchers around it have. Adapting a Caddyfile,
 // loading a configuration and the doctor warn about them.
-func (j *Judge) Risks() (risks []OptionRisk) {
+func (s *Setup) Risks() (risks []OptionRisk) {
 	add := func(about string, texts ...string) {
 		for _, text := range texts {
 			risks = append(risks, OptionRisk{about, text})
 		}
 	}
-	add("method", j.methodRisks()...)
-	add("paths", j.exactPaths()...)
-	if j.Seller != nil {
-		risks = append(risks, j.Seller.SellingRisks()...)
+	add("method", s.methodRisks()...)
+	add("paths", s.exactPaths()...)
+	if s.Own != nil {
+		risks = append(risks, s.Own.SellingRisks()...)
 	}
-	if j.Enters {
-		add("buyer", j.JWT.Risks(j.Buyer)...)
-		add("waitlist", j.placeRisks()...)
+	if s.Enters {
+		add("buyer", s.JWT.Risks(s.Buyer)...)
+		add("waitlist", s.placeRisks()...)
 	} else {
-		add("buyer", j.buyerRisks()...)
+		add("buyer", s.buyerRisks()...)
 	}
-	add("values", j.valueRisks()...)
-	add("lines", j.lineRisks()...)
-	add("identities", j.emailRisks()...)
-	add("identities", j.unverifiedRisks()...)
-	add("rate_redis", j.rateRisks()...)
-	add("jwt", j.JWT.KeyRisks()...)
+	add("values", s.valueRisks()...)
+	add("lines", s.lineRisks()...)
+	add("identities", s.emailRisks()...)
+	add("identities", s.unverifiedRisks()...)
+	add("rate_redis", s.rateRisks()...)
+	add("jwt", s.JWT.KeyRisks()...)
 	return risks
 }
 
-// logRisks logs the risks when the configuration loads.
-func (j *Judge) logRisks() {
-	for _, risk := range j.Risks() {
-		j.log.Warn(risk.Text, zap.String("about", risk.About))
-	}
-}
-
 // methodRisks warn about a gate that takes GET requests for attempts to buy.
-func (j *Judge) methodRisks() []string {
-	if j.around.methods || j.Options.Any() || j.onlyTurns() || j.Enters {
+func (s *Setup) methodRisks() []string {
+	if s.around.methods || s.Options.Any() || s.OnlyTurns() || s.Enters {
 		return nil
 	}
 	return []string{"no matcher restricts the method, so every matching request is an attempt to buy, a GET too: " +
@@ -65,11 +56,11 @@ func (j *Judge) methodRisks() []string {
 
 // exactPaths warn about a gate that reads operations at one exact path: servers of GraphQL answer below
 // their path too.
-func (j *Judge) exactPaths() (risks []string) {
-	if len(j.GraphQL) == 0 {
+func (s *Setup) exactPaths() (risks []string) {
+	if len(s.GraphQL) == 0 {
 		return nil
 	}
-	for _, path := range j.around.paths {
+	for _, path := range s.around.paths {
 		if !strings.HasSuffix(path, "*") {
 			risks = append(risks, "the gate's path "+path+" is exact, and a server of GraphQL may answer at "+path+"/x too: write "+path+"*")
 		}
@@ -78,13 +69,13 @@ func (j *Judge) exactPaths() (risks []string) {
 }
 
 // buyerRisks warn about a buyer that is a claim of a token, and about one that every client can choose.
-func (j *Judge) buyerRisks() []string {
-	risks := j.JWT.Risks(j.Buyer)
-	at := slices.IndexFunc(j.Buyer, byClient)
+func (s *Setup) buyerRisks() []string {
+	risks := s.JWT.Risks(s.Buyer)
+	at := slices.IndexFunc(s.Buyer, byClient)
 	if at < 0 {
 		return risks
 	}
-	buyer, instead := j.Buyer[at], ", or verify the shop's bearer token with jwt"
+	buyer, instead := s.Buyer[at], ", or verify the shop's bearer token with jwt"
 	switch {
 	case typedIntoCart(buyer):
 		return append(risks, "the buyer is "+buyer+", which guests type into the cart, so that a client can buy without limit in other names: "+
@@ -98,18 +89,18 @@ func (j *Judge) buyerRisks() []string {
 
 // unverifiedRisks warn about a gate where no value is verified: a client can use up the limits of other
 // buyers at no cost.
-func (j *Judge) unverifiedRisks() []string {
-	if j.OnlyChecks() || len(j.Identities) == 0 || verified(j.Buyer) {
+func (s *Setup) unverifiedRisks() []string {
+	if s.OnlyChecks() || len(s.Identities) == 0 || verified(s.Buyer) {
 		return nil
 	}
-	for _, values := range j.Identities {
+	for _, values := range s.Identities {
 		if verified(values) {
 			return nil
 		}
 	}
-	kinds := slices.Sorted(maps.Keys(j.Identities))
+	kinds := slices.Sorted(maps.Keys(s.Identities))
 	add, with := "add", "buyer"
-	if _, has := j.Identities["ip"]; has {
+	if _, has := s.Identities["ip"]; has {
 		add = "write"
 	}
 	if at := slices.IndexFunc(kinds, func(kind string) bool { return kind != "ip" }); at >= 0 {
@@ -120,10 +111,28 @@ func (j *Judge) unverifiedRisks() []string {
 }
 
 // rateRisks warn about shared rates that are counted in the Redis of the stock.
-func (j *Judge) rateRisks() []string {
-	if j.app.RateRedis != nil || !slices.ContainsFunc(j.Rates, ratelimit.Rate.Grows) {
+func (s *Setup) rateRisks() []string {
+	if s.App.RateRedis != nil || !slices.ContainsFunc(s.Rates, ratelimit.Rate.Grows) {
 		return nil
 	}
 	return []string{"a shared rate has keys that clients choose, and each takes 200 bytes of the redis that holds the stock: " +
 		"give the rates a redis of their own with `rate_redis` in the global options of stockgate"}
+}
+
+// placeRisks warn about identities of people who enter that a client can set to anything.
+func (s *Setup) placeRisks() (risks []string) {
+	for _, kind := range append([]string{"buyer"}, identityKinds...) {
+		values := s.identity(kind)
+		at := slices.IndexFunc(values, byClient)
+		if at < 0 {
+			continue
+		}
+		named, unless := "the buyer", ""
+		if kind != "buyer" {
+			named, unless = "identity "+kind, "; it counts only where a limit of the sale names "+kind
+		}
+		risks = append(risks, named+" is taken from "+values[at]+", which a client can set to anything: a stranger can enter in the name of another person, who then has no other place, "+
+			"and can take the units that are offered to that person: take it from your authentication, such as {http.auth.user.id}, or from jwt"+unless)
+	}
+	return risks
 }

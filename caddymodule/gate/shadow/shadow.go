@@ -1,4 +1,5 @@
-package gate
+// Package shadow says what gates in shadow would have done. They forward every request as it is, and refuse and hold nothing.
+package shadow
 
 import (
 	"context"
@@ -13,6 +14,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/selling"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/attempt"
@@ -27,28 +29,27 @@ import (
 // same, and not judged.
 const watchedPerSlot = 4
 
-// shadowed is what a gate in shadow has compiled.
-type shadowed struct {
+// Shadow is what a gate in shadow has compiled.
+type Shadow struct {
+	judge    *judge.Judge
+	terms    *selling.Terms
 	watching *filters.Slots
 	texts    []string // the values that only Caddy's replacer knows
 	keep     forward.Excerpt
 	maxBody  int64
 }
 
-// provisionShadow prepares what a gate in shadow keeps of requests.
-func (g *Gate) provisionShadow() error {
-	if !g.Shadow {
-		return nil
-	}
-	if g.App().Journals().Mirrors(g.Sale...) {
+// Open prepares what is kept of the requests of a gate.
+func (s *Shadow) Open(j *judge.Judge, terms *selling.Terms) error {
+	if j.App.Journals().Mirrors(j.Sale...) {
 		return errors.New("shadow: the app has `mirror`, which would overwrite the numbers by which the shop's own script still sells: leave mirror out until the gate is live")
 	}
-	s := &g.shadow
-	s.watching, s.maxBody, s.keep.Header = filters.NewSlots(watchedPerSlot*g.MaxInFlight), g.BodyLimit(), len(g.Answers) > 0
-	if g.outcomes.ReadsBody {
-		s.keep.Body = g.AnswerLimit()
+	s.judge, s.terms = j, terms
+	s.watching, s.maxBody, s.keep.Header = filters.NewSlots(watchedPerSlot*j.MaxInFlight), j.BodyLimit(), len(terms.Answers) > 0
+	if terms.Outcomes.ReadsBody {
+		s.keep.Body = terms.AnswerLimit()
 	}
-	for _, expr := range g.Values() {
+	for _, expr := range j.Values() {
 		if v, err := attempt.Compile(expr); err == nil && v.Kind() == attempt.Text {
 			s.texts = append(s.texts, v.Asked())
 		}
@@ -56,86 +57,87 @@ func (g *Gate) provisionShadow() error {
 	return nil
 }
 
-// serveShadow forwards a request as it is. What the gate would have done is decided when the
+// ServeHTTP forwards a request as it is. What the gate would have done is decided when the
 // shop has answered: nothing of it delays the request.
-func (g *Gate) serveShadow(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+func (s *Shadow) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if r.Method == http.MethodOptions {
 		return next.ServeHTTP(w, r)
 	}
-	d := g.App().Runtime()
+	d := s.judge.App.Runtime()
 	switch {
-	case !g.shadow.watching.Take():
+	case !s.watching.Take():
 		meter.SkipShadow(meter.SkippedBusy)
 		return next.ServeHTTP(w, r)
 	case d == nil || !d.Begin():
-		g.shadow.watching.Give()
+		s.watching.Give()
 		meter.SkipShadow(meter.SkippedRedis)
 		return next.ServeHTTP(w, r)
 	}
-	s := &sighting{gate: g, runtime: d, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), decision: outcome.InDoubt}
-	s.purchase.Visit = judge.Visit{Purpose: judge.Watching, Began: time.Now(), Out: make(http.Header), Texts: make(map[string]string, len(g.shadow.texts))}
-	for _, text := range g.shadow.texts {
-		s.purchase.Texts[text] = s.repl.ReplaceAll(text, "")
+	seen := &sighting{of: s, runtime: d, repl: r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer), decision: outcome.InDoubt}
+	seen.purchase = s.judge.Seller().Begin(judge.Visit{Purpose: judge.Watching, Began: time.Now(), Out: make(http.Header), Texts: make(map[string]string, len(s.texts))})
+	for _, text := range s.texts {
+		seen.purchase.Texts[text] = seen.repl.ReplaceAll(text, "")
 	}
-	s.watch = forward.BeginWatch(w, r, g.shadow.maxBody, g.shadow.keep)
-	forward.Forget(s.repl)
+	seen.watch = forward.BeginWatch(w, r, s.maxBody, s.keep)
+	forward.Forget(seen.repl)
 	defer func() { // also when a handler panics
-		s.status, _ = forward.ProxyStatus(s.repl)
-		go s.judge()
+		seen.status, _ = forward.ProxyStatus(seen.repl)
+		go seen.judge()
 	}()
-	err := next.ServeHTTP(s.watch.Writer(), r)
+	err := next.ServeHTTP(seen.watch.Writer(), r)
 	if err == nil {
-		s.written = s.watch.Writer().Status()
+		seen.written = seen.watch.Writer().Status()
 	}
 	return err
 }
 
 // sighting is one request in shadow.
 type sighting struct {
-	gate     *Gate
+	of       *Shadow
 	runtime  *edgeruntime.Runtime
 	repl     *caddy.Replacer
 	watch    *forward.Watch
 	status   int // the shop's own; 0: no proxy has got one
 	written  int // by the handlers behind the gate; 0: nothing, or they failed
 	decision outcome.Decision
-	purchase judge.Case
+	purchase *judge.Case
 }
 
 // judge makes the dry run, and counts what came of it.
 func (s *sighting) judge() {
 	defer s.runtime.End()
-	defer s.gate.shadow.watching.Give()
+	defer s.of.watching.Give()
 	defer func() {
 		if fault := recover(); fault != nil { // a dry run must not end the process
 			meter.SkipShadow(meter.SkippedFailed)
-			s.gate.Log().Error("a dry run in shadow has failed: report this", zap.Any("fault", fault))
+			s.of.judge.Log().Error("a dry run in shadow has failed: report this", zap.Any("fault", fault))
 		}
 	}()
 	if status := s.shopStatus(); status >= http.StatusOK {
-		s.decision = s.gate.outcomes.Decide(s.watch.Writer().Reply(status))
+		s.decision = s.of.terms.Outcomes.Decide(s.watch.Writer().Reply(status))
 	}
 	if s.decision == outcome.Undecided {
-		s.decision = s.gate.outcomes.Otherwise
+		s.decision = s.of.terms.Outcomes.Otherwise
 	}
 	r, complete := s.watch.Request()
 	if !complete {
 		meter.SkipShadow(meter.SkippedBody)
 		return
 	}
-	p := &s.purchase
-	no, err := s.gate.Consider(r, p)
+	p := s.purchase
+	no, err := s.of.judge.Consider(r, p)
 	if err != nil {
 		meter.SkipShadow(meter.SkippedBody)
 		return
 	}
-	passed := no == nil && (p.Unlisted || p.Bound != nil)
+	earlier, _ := p.Earlier.Found()
+	passed := no == nil && (p.Unlisted || earlier != "")
 	if !passed && (no == nil || no.Reason != sale.Unavailable) {
 		no, err = s.dryRun(r, no)
 	}
 	_, repeated := errors.AsType[*reservation.AlreadyBound](err)
 	switch {
-	case repeated || p.Bound != nil:
+	case repeated || earlier != "":
 		meter.CountShadow(p.SaleID(), "repeated", "")
 	case err != nil || no != nil && no.Reason == sale.Unavailable:
 		meter.SkipShadow(meter.SkippedRedis)
@@ -161,7 +163,7 @@ func (s *sighting) shopStatus() int {
 // dryRun asks Redis about an attempt that the edge would let pass, and notes there what the shop
 // has sold. no is the edge's own refusal.
 func (s *sighting) dryRun(r *http.Request, no *sale.Refusal) (*sale.Refusal, error) {
-	p, sold := &s.purchase, reservation.NotSold
+	p, sold := s.purchase, reservation.NotSold
 	switch {
 	case no == nil && s.decision == outcome.Confirm:
 		sold = reservation.WasSold
@@ -171,7 +173,7 @@ func (s *sighting) dryRun(r *http.Request, no *sale.Refusal) (*sale.Refusal, err
 	default:
 		return no, nil
 	}
-	shadowed, refusal, err := s.runtime.DryRun(context.WithoutCancel(r.Context()), p.Listing, p.Attempt, p.Lines, s.gate.holdOptions, sold)
+	shadowed, refusal, err := s.runtime.DryRun(context.WithoutCancel(r.Context()), p.Listing, p.Attempt, p.Lines, s.of.terms.Hold, sold)
 	switch {
 	case no != nil: // whatever Redis says
 		return no, nil
@@ -183,7 +185,7 @@ func (s *sighting) dryRun(r *http.Request, no *sale.Refusal) (*sale.Refusal, err
 
 // listed finds the sale of an attempt that was refused before its sale was looked for, or by it.
 func (s *sighting) listed() bool {
-	p := &s.purchase
+	p := s.purchase
 	if p.Attempt == nil || len(p.Attempt.Lines) == 0 {
 		return false
 	}
@@ -200,7 +202,7 @@ func (s *sighting) listed() bool {
 		return false
 	}
 	if p.Lines == nil {
-		p.Lines = linesIn(p.Listing.Sale, p.Attempt)
+		p.Lines = judge.LinesIn(p.Listing.Sale, p.Attempt)
 	}
 	return true
 }

@@ -1,4 +1,4 @@
-package judge
+package option
 
 import (
 	"bytes"
@@ -14,6 +14,8 @@ import (
 type around struct {
 	// paths are the patterns of the path matchers.
 	paths []string
+	// hosts are what the host matchers name.
+	hosts []string
 	// methods: one restricts the method, or it is not known which there are.
 	methods bool
 }
@@ -21,6 +23,7 @@ type around struct {
 // aroundIn returns what the matchers say around a handler that is being provisioned.
 func aroundIn(ctx caddy.Context, server *caddyhttp.Server) (a around) {
 	levels := matchers.Levels(ctx, server)
+	a.hosts = matchers.Hosts(ctx, server)
 	a.methods = len(levels) == 0
 	for _, level := range levels {
 		for _, set := range level.Route.MatcherSets {

@@ -1,7 +1,10 @@
-package judge
+package option
 
 import (
+	"errors"
+	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
@@ -11,7 +14,6 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/gate/option/pow"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/ratelimit"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
-	"github.com/stockgate/stockgate/caddymodule/internal/accesslog"
 	"github.com/stockgate/stockgate/caddymodule/internal/directive"
 	"github.com/stockgate/stockgate/filters/refuse"
 )
@@ -171,27 +173,18 @@ func (o *AttemptOptions) readOtherItems(d *caddyfile.Dispenser, usage string) er
 	return nil
 }
 
-// readFast reads the option fast_refusals.
-func (o *AttemptOptions) readFast(d *caddyfile.Dispenser, usage string) error {
-	args, err := directive.Arguments(d, usage, 0, 1)
-	if err != nil {
-		return err
+// checkOtherItems reports a word that is none.
+func (s *Setup) checkOtherItems() error {
+	if !slices.Contains([]string{"", "refuse", "pass"}, s.OtherItems) {
+		return fmt.Errorf("other_items %q: there are refuse and pass", s.OtherItems)
 	}
-	if len(args) == 1 && args[0] != "force" {
-		return d.Errf("%q is no way to refuse fast: write `%s`", args[0], usage)
-	}
-	fast := &FastRefusals{Force: len(args) == 1}
-	o.FastRefusals = fast
-	return directive.ReadBlock(d, map[string]directive.Option{"log": {Usage: "log <percentage>", Read: fast.readLog}})
+	return nil
 }
 
-// readLog reads which share of the fast refusals is logged.
-func (f *FastRefusals) readLog(d *caddyfile.Dispenser, usage string) error {
-	if err := directive.Text(&f.Log)(d, usage); err != nil {
-		return err
-	}
-	if _, err := accesslog.ParseShare(f.Log); err != nil {
-		return d.WrapErr(err)
+// checkSlots reports a number of slots that cannot be.
+func (s *Setup) checkSlots() error {
+	if s.MaxInFlight < 0 {
+		return errors.New("max_in_flight must be positive")
 	}
 	return nil
 }

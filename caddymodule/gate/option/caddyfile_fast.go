@@ -1,4 +1,4 @@
-package judge
+package option
 
 import (
 	"encoding/json"
@@ -15,8 +15,8 @@ import (
 
 // checkFast says why a gate cannot be refused for at the connection. at is where the gate
 // is.
-func checkFast(h httpcaddyfile.Helper, at *caddyfile.Dispenser, j *Judge, matchers caddy.ModuleMap) error {
-	if j.FastRefusals == nil {
+func checkFast(h httpcaddyfile.Helper, at *caddyfile.Dispenser, s *Setup, matchers caddy.ModuleMap) error {
+	if s.FastRefusals == nil {
 		return nil
 	}
 	for _, name := range slices.Sorted(maps.Keys(matchers)) {
@@ -27,10 +27,10 @@ func checkFast(h httpcaddyfile.Helper, at *caddyfile.Dispenser, j *Judge, matche
 			return at.Errf("fast_refusals: the gate's matcher %s has a placeholder, which cannot be evaluated at the connection", name)
 		}
 	}
-	if err := j.fastConflict(); err != nil {
+	if err := s.fastConflict(); err != nil {
 		return at.WrapErr(err)
 	}
-	if j.FastRefusals.Force {
+	if s.FastRefusals.Force {
 		return nil
 	}
 	block := directive.BlockOf(&h)

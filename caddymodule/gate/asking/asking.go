@@ -1,4 +1,5 @@
-package gate
+// Package asking asks the shop how orders ended, for gates with `outcome ask`.
+package asking
 
 import (
 	"context"
@@ -10,10 +11,13 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
+	"github.com/stockgate/stockgate/caddymodule/gate/selling"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/outcome"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/sale"
@@ -31,24 +35,34 @@ const (
 	maxAsksLater = 10_000
 )
 
-// askConflict reports an outcome ask without its question, and a question without it, in JSON.
-func (g *Gate) askConflict() error {
-	if (g.Outcome == "ask") != (g.Ask != nil) {
-		return errors.New("outcome ask: say what the shop is asked, such as `outcome ask GET http://shop:3000/orders/{ref}`")
-	}
-	if g.Ask != nil && g.Ask.ByAnswer() && len(g.GraphQL) > 0 {
-		return errors.New("outcome ask: {answer.…} names no order where clients of GraphQL choose what the answer has: ask by {ref}, {lookup.…} or the session")
-	}
-	return nil
+// Inquirer asks the shop of one gate.
+type Inquirer struct {
+	terms *selling.Terms
+	log   *zap.Logger
+	slots *filters.Slots // bounds the orders that are asked about again
+	// After calls a function later; it is time.AfterFunc.
+	After func(time.Duration, func()) *time.Timer
 }
 
-// unnamedOrder warns of orders that the shop is never asked about.
-const unnamedOrder = "outcome ask names the order by {answer.…}: where the shop's answer lacks it, or never comes, the order is in doubt until an operator resolves it; " +
-	"add `in_doubt probe` with a URL that has {ref}"
+// New returns what asks by a gate's terms; nil: the shop is not asked.
+func New(terms *selling.Terms, log *zap.Logger) *Inquirer {
+	if terms.Asked == nil {
+		return nil
+	}
+	return &Inquirer{terms: terms, log: log, slots: filters.NewSlots(maxAsksLater), After: time.AfterFunc}
+}
+
+// About prepares the question about an order. began is when its stock was asked for.
+func (a *Inquirer) About(r *http.Request, p *judge.Case, hold *reservation.Hold, began time.Time) forward.Asker {
+	return &asking{
+		asker: a, runtime: p.Runtime, buyer: inquiry.BuyerOf(r).WithoutQuery(), attempt: *p.Attempt, values: p.Told(a.terms.Asked, p.Attempt.Ref), turn: p.Turn, hold: hold,
+		deadline: began.Add(a.terms.Hold.HoldFor),
+	}
+}
 
 // asking asks the shop how one order ended.
 type asking struct {
-	gate    *Gate
+	asker   *Inquirer
 	runtime *edgeruntime.Runtime
 	buyer   *inquiry.Buyer
 	attempt sale.Attempt
@@ -64,14 +78,6 @@ type asking struct {
 	nameless bool // there is no question: a value that names the order is missing, or cannot stand in the URL
 }
 
-// newAsking prepares the question about an order. began is when its stock was asked for.
-func (g *Gate) newAsking(r *http.Request, p *judge.Case, hold *reservation.Hold, began time.Time) *asking {
-	return &asking{
-		gate: g, runtime: p.Runtime, buyer: inquiry.BuyerOf(r).WithoutQuery(), attempt: *p.Attempt, values: p.Told(g.ask, p.Attempt.Ref), turn: p.Turn, hold: hold,
-		deadline: began.Add(g.holdOptions.HoldFor),
-	}
-}
-
 // The causes of outcomes that were asked.
 const (
 	causeSold    = "asked_sold"
@@ -81,29 +87,29 @@ const (
 )
 
 // ReadsAnswer reports whether the question needs the shop's answer to the order.
-func (a *asking) ReadsAnswer() bool { return a.gate.ask.ReadsAnswer() }
+func (a *asking) ReadsAnswer() bool { return a.asker.terms.Asked.ReadsAnswer() }
 
 // ask asks once.
 func (a *asking) ask() (v outcome.Decision) {
 	a.asked++
-	answer, err := a.gate.ask.Ask(context.Background(), a.buyer, func(name string) string { return a.values[name] })
+	answer, err := a.asker.terms.Asked.Ask(context.Background(), a.buyer, func(name string) string { return a.values[name] })
 	switch {
 	case err != nil:
 		a.said, a.nameless = causeFailed, errors.Is(err, inquiry.ErrNoValue)
-		if c := a.gate.Log().Check(zap.DebugLevel, "the shop did not say how an order ended"); c != nil {
+		if c := a.asker.log.Check(zap.DebugLevel, "the shop did not say how an order ended"); c != nil {
 			c.Write(zap.String("reservation", a.hold.ID), zap.Error(err))
 		}
 		v = outcome.InDoubt
 	default:
-		v = a.gate.outcomes.Decide(answer)
+		v = a.asker.terms.Outcomes.Decide(answer)
 		a.said = map[outcome.Decision]string{outcome.Confirm: causeSold, outcome.Release: causeNotSold}[v]
 		if a.said == "" {
 			a.said, v = causeUnclear, outcome.InDoubt
 		}
-		if lines := a.gate.Ask.Lines; v == outcome.Confirm && lines != nil {
+		if lines := a.asker.terms.Ask.Lines; v == outcome.Confirm && lines != nil {
 			var ok bool
 			if a.sold, ok = lines.Sold(answer); !ok {
-				a.gate.Log().Warn("the shop's answer to outcome ask has no lines where the gate looks for them, so the units sold are not compared with the units reserved",
+				a.asker.log.Warn("the shop's answer to outcome ask has no lines where the gate looks for them, so the units sold are not compared with the units reserved",
 					zap.String("lines", lines.Array))
 			}
 		}
@@ -115,7 +121,7 @@ func (a *asking) ask() (v outcome.Decision) {
 	}
 	meter.CountAsk(strings.TrimPrefix(a.said, "asked_"))
 	if a.said == causeUnclear {
-		if why := a.gate.outcomes.Unmatched(answer); why != "" {
+		if why := a.asker.terms.Outcomes.Unmatched(answer); why != "" {
 			a.said = "asked_" + why
 		}
 	}
@@ -127,13 +133,13 @@ func (a *asking) ask() (v outcome.Decision) {
 // payment may be under way, a server that answers may lag behind, or another edge serves the
 // session too.
 func (a *asking) Ask(sent int, answer *outcome.ShopAnswer) (outcome.Decision, string) {
-	if lacks := a.gate.ask.Answered(a.values, answer); lacks != "" {
+	if lacks := a.asker.terms.Asked.Answered(a.values, answer); lacks != "" {
 		a.nameless, a.said = true, "answer_"+string(lacks)
 		meter.CountAsk("unnamed")
 		return outcome.InDoubt, a.said
 	}
 	v := a.ask()
-	if v == outcome.Release && (!a.gate.Ask.PaymentsSync || sent != 1 || !answer.Whole || !a.turn.WasAlone()) {
+	if v == outcome.Release && (!a.asker.terms.Ask.PaymentsSync || sent != 1 || !answer.Whole || !a.turn.WasAlone()) {
 		v = outcome.InDoubt
 	}
 	return v, a.said
@@ -149,7 +155,7 @@ func (a *asking) Confirm(ctx context.Context, cause string) (record.State, error
 
 // InDoubt asks again later, unless nothing names the order.
 func (a *asking) InDoubt() {
-	if !a.nameless && a.gate.asksLater.Take() {
+	if !a.nameless && a.asker.slots.Take() {
 		a.later()
 	}
 }
@@ -162,9 +168,9 @@ func (a *asking) later() {
 	if a.notSold > 0 {
 		wait = max(wait, time.Until(a.deadline))
 	}
-	a.gate.after(wait, func() {
+	a.asker.After(wait, func() {
 		if !a.runtime.Begin() {
-			a.gate.asksLater.Give()
+			a.asker.slots.Give()
 			return
 		}
 		defer a.runtime.End()
@@ -176,7 +182,7 @@ func (a *asking) later() {
 			a.later()
 			return
 		}
-		a.gate.asksLater.Give()
+		a.asker.slots.Give()
 	})
 }
 

@@ -1,4 +1,4 @@
-package judge
+package option
 
 import (
 	"slices"
@@ -12,18 +12,18 @@ import (
 )
 
 // warnRisks warns about the risks of a judge, which knows the global option and the matchers beside it.
-func warnRisks(w directive.Warner, j *Judge, matchers caddy.ModuleMap) {
-	j.around = beside(matchers)
-	for _, risk := range j.Risks() {
+func warnRisks(w directive.Warner, s *Setup, matchers caddy.ModuleMap) {
+	s.around = beside(matchers)
+	for _, risk := range s.Risks() {
 		w.Warn(risk.Text)
 	}
 }
 
 // warnMatchers warns about matchers by which a client can let its order pass the gate, and about paths
 // beside it that need care.
-func warnMatchers(w directive.Warner, j *Judge, matchers caddy.ModuleMap) {
+func warnMatchers(w directive.Warner, s *Setup, matchers caddy.ModuleMap) {
 	warnings := guard.Avoidable(matchers)
-	if prefixes, asks := j.prefixes(); asks {
+	if prefixes, asks := s.Prefixes(); asks {
 		warnings = append(warnings, prefixes.In(matchers)...)
 	}
 	for _, warning := range warnings {
@@ -35,25 +35,25 @@ func hasPlaceholder(expr string) bool { return strings.ContainsAny(expr, "{}") }
 
 // expressions returns what the gate reads from a request, as it is written: its values and the
 // array of its lines.
-func (j *Judge) expressions() []string {
-	all := j.Values()
-	if j.LinesFrom != nil {
-		all = append(all, j.LinesFrom.Array)
+func (s *Setup) expressions() []string {
+	all := s.Values()
+	if s.LinesFrom != nil {
+		all = append(all, s.LinesFrom.Array)
 	}
 	return all
 }
 
 // Values returns the values that the gate reads from a request, as they are written.
-func (j *Judge) Values() []string {
-	all := slices.Concat(j.Sale, j.Buyer)
-	for _, l := range j.Lines {
+func (s *Setup) Values() []string {
+	all := slices.Concat(s.Sale, s.Buyer)
+	for _, l := range s.Lines {
 		all = slices.Concat(all, l.SKU, l.Quantity)
 	}
-	all = slices.Concat(all, j.Region, j.Ref, j.Idempotency)
+	all = slices.Concat(all, s.Region, s.Ref, s.Idempotency)
 	for _, kind := range identityKinds {
-		all = append(all, j.Identities[kind]...)
+		all = append(all, s.Identities[kind]...)
 	}
-	for _, r := range j.Rates {
+	for _, r := range s.Rates {
 		all = append(all, r.Key...)
 	}
 	return all

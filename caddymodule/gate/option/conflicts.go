@@ -1,4 +1,4 @@
-package judge
+package option
 
 import "fmt"
 
@@ -51,46 +51,46 @@ type conflict struct {
 }
 
 // given reports whether an option of a judge is there. The others are a seller's.
-var given = map[string]func(*Judge) bool{
-	"line":          func(j *Judge) bool { return len(j.Lines) > 0 },
-	"lines":         func(j *Judge) bool { return j.LinesFrom != nil },
-	"graphql":       func(j *Judge) bool { return len(j.GraphQL) > 0 },
-	"json_body":     func(j *Judge) bool { return len(j.JSONBody) > 0 },
-	"persisted":     func(j *Judge) bool { return j.Persisted != "" },
-	"rate":          func(j *Judge) bool { return len(j.Rates) > 0 },
-	"deny":          func(j *Judge) bool { return len(j.Deny) > 0 },
-	"allow":         func(j *Judge) bool { return len(j.Allow) > 0 },
-	"challenge":     func(j *Judge) bool { return j.Challenge != nil },
-	"one_at_a_time": func(j *Judge) bool { return j.OneAtATime != nil },
-	"fast_refusals": func(j *Judge) bool { return j.FastRefusals != nil },
-	"max_in_flight": func(j *Judge) bool { return j.MaxInFlight != 0 },
-	"ref":           func(j *Judge) bool { return len(j.Ref) > 0 },
-	"ref shared":    func(j *Judge) bool { return j.RefShared },
-	"continue":      func(j *Judge) bool { return j.Continue },
-	"idempotency":   func(j *Judge) bool { return len(j.Idempotency) > 0 },
-	"lookup":        func(j *Judge) bool { return j.Lookup != nil },
-	"shadow":        func(j *Judge) bool { return j.InShadow },
+var given = map[string]func(*Setup) bool{
+	"line":          func(s *Setup) bool { return len(s.Lines) > 0 },
+	"lines":         func(s *Setup) bool { return s.LinesFrom != nil },
+	"graphql":       func(s *Setup) bool { return len(s.GraphQL) > 0 },
+	"json_body":     func(s *Setup) bool { return len(s.JSONBody) > 0 },
+	"persisted":     func(s *Setup) bool { return s.Persisted != "" },
+	"rate":          func(s *Setup) bool { return len(s.Rates) > 0 },
+	"deny":          func(s *Setup) bool { return len(s.Deny) > 0 },
+	"allow":         func(s *Setup) bool { return len(s.Allow) > 0 },
+	"challenge":     func(s *Setup) bool { return s.Challenge != nil },
+	"one_at_a_time": func(s *Setup) bool { return s.OneAtATime != nil },
+	"fast_refusals": func(s *Setup) bool { return s.FastRefusals != nil },
+	"max_in_flight": func(s *Setup) bool { return s.MaxInFlight != 0 },
+	"ref":           func(s *Setup) bool { return len(s.Ref) > 0 },
+	"ref shared":    func(s *Setup) bool { return s.RefShared },
+	"continue":      func(s *Setup) bool { return s.Continue },
+	"idempotency":   func(s *Setup) bool { return len(s.Idempotency) > 0 },
+	"lookup":        func(s *Setup) bool { return s.Lookup != nil },
+	"shadow":        func(s *Setup) bool { return s.InShadow },
 }
 
 // gives reports whether an option is there, of the judge or of its seller.
-func (j *Judge) gives(option string) bool {
+func (s *Setup) gives(option string) bool {
 	if given := given[option]; given != nil {
-		return given(j)
+		return given(s)
 	}
-	return j.Seller != nil && j.Seller.Gives(option)
+	return s.Own != nil && s.Own.Gives(option)
 }
 
 // Conflict reports the first conflict among the options.
-func (j *Judge) Conflict() error {
+func (s *Setup) Conflict() error {
 	for _, c := range conflicts {
-		if c.check && (!j.OnlyChecks() || j.Enters) || !j.gives(c.option) {
+		if c.check && (!s.OnlyChecks() || s.Enters) || !s.gives(c.option) {
 			continue
 		}
-		if c.needs != "" && !j.gives(c.needs) {
+		if c.needs != "" && !s.gives(c.needs) {
 			return fmt.Errorf("%s needs %s: %s", c.option, c.needs, c.why)
 		}
 		for _, other := range c.excludes {
-			if j.gives(other) {
+			if s.gives(other) {
 				return fmt.Errorf("%s and %s do not go together: %s", c.option, other, c.why)
 			}
 		}

@@ -1,4 +1,4 @@
-package gate
+package selling
 
 import (
 	"net/http"
@@ -12,11 +12,11 @@ import (
 	"github.com/stockgate/stockgate/filters/outcome"
 )
 
-// gateRules reads the rules of a gate. They may come before the answers that they name, so
+// ruleReader reads the rules of a gate. They may come before the answers that they name, so
 // the names are checked at the end.
-type gateRules struct {
-	gate  *Gate
-	named []namedAnswer
+type ruleReader struct {
+	options *SellingOptions
+	named   []namedAnswer
 }
 
 // namedAnswer is one use of an answer's name.
@@ -26,13 +26,13 @@ type namedAnswer struct {
 	name    string
 }
 
-func (rs *gateRules) read(outcome string) func(*caddyfile.Dispenser, string) error {
-	return rs.readInto(outcome, outcome, &rs.gate.Rules)
+func (rs *ruleReader) read(outcome string) func(*caddyfile.Dispenser, string) error {
+	return rs.readInto(outcome, outcome, &rs.options.Rules)
 }
 
-func (rs *gateRules) check() error {
+func (rs *ruleReader) check() error {
 	for _, use := range rs.named {
-		if _, ok := rs.gate.Answers[use.name]; !ok {
+		if _, ok := rs.options.Answers[use.name]; !ok {
 			return use.at.Errf("%s: this gate has no answer @%s: write it as `@%[2]s { … }` in the gate's block", use.outcome, use.name)
 		}
 	}
@@ -40,13 +40,13 @@ func (rs *gateRules) check() error {
 }
 
 // readAnswer reads a named matcher of the shop's answer.
-func (g *Gate) readAnswer(d *caddyfile.Dispenser, usage string) error {
+func (o *SellingOptions) readAnswer(d *caddyfile.Dispenser, usage string) error {
 	word := d.Val()
 	name := strings.TrimPrefix(word, "@")
 	if name == "" {
 		return d.Errf("@ needs a name: write `%s`", usage)
 	}
-	if _, twice := g.Answers[name]; twice {
+	if _, twice := o.Answers[name]; twice {
 		return d.Errf("answer %s is defined twice in this gate", word)
 	}
 	if _, err := directive.Arguments(d, usage, 0, 0); err != nil {
@@ -65,10 +65,10 @@ func (g *Gate) readAnswer(d *caddyfile.Dispenser, usage string) error {
 	if len(a.Status) == 0 && len(a.Header) == 0 && len(a.JSON) == 0 {
 		return at.Errf("answer %s tests nothing: give it status, header or json", word)
 	}
-	if g.Answers == nil {
-		g.Answers = make(map[string]outcome.AnswerMatcher)
+	if o.Answers == nil {
+		o.Answers = make(map[string]outcome.AnswerMatcher)
 	}
-	g.Answers[name] = a
+	o.Answers[name] = a
 	return nil
 }
 
@@ -93,13 +93,13 @@ func readAnswerHeader(a *outcome.AnswerMatcher) func(*caddyfile.Dispenser, strin
 const inDoubtUsage = "in_doubt keep | probe [GET|POST] <url> [<body>]"
 
 // readInDoubt reads what happens to holds in doubt.
-func (rs *gateRules) readInDoubt(d *caddyfile.Dispenser, usage string) error {
+func (rs *ruleReader) readInDoubt(d *caddyfile.Dispenser, usage string) error {
 	args, err := directive.Arguments(d, usage, 1, 4)
 	if err != nil {
 		return err
 	}
 	in := new(probe.InDoubt)
-	rs.gate.InDoubt = in
+	rs.options.InDoubt = in
 	switch kind, url := args[0], args[1:]; {
 	case kind == "keep" && len(url) == 0:
 		return nil
@@ -132,7 +132,7 @@ func (rs *gateRules) readInDoubt(d *caddyfile.Dispenser, usage string) error {
 }
 
 // readInto reads one rule and appends it to a list; what names it in an error.
-func (rs *gateRules) readInto(what, then string, into *[]outcome.Rule) func(*caddyfile.Dispenser, string) error {
+func (rs *ruleReader) readInto(what, then string, into *[]outcome.Rule) func(*caddyfile.Dispenser, string) error {
 	return func(d *caddyfile.Dispenser, usage string) error {
 		args, err := directive.Arguments(d, usage, 1, -1)
 		if err != nil {

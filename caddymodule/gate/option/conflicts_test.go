@@ -1,4 +1,4 @@
-package judge_test
+package option_test
 
 import (
 	"encoding/json"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/gate"
 	"github.com/stockgate/stockgate/caddymodule/gate/check"
-	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/option"
 )
 
 // written is each option of the table in JSON, with what it needs.
@@ -75,7 +75,7 @@ func conflictOf(t *testing.T, inCheck bool, without string, options ...string) e
 	if rules != "" {
 		texts = append(texts, `"rules": [`+strings.TrimSuffix(rules, ",")+"]")
 	}
-	var handler interface{ Bind() *judge.Judge } = new(gate.Gate)
+	var handler interface{ Bind() *option.Setup } = new(gate.Gate)
 	if inCheck {
 		handler = new(check.Check)
 	}
@@ -88,7 +88,7 @@ func conflictOf(t *testing.T, inCheck bool, without string, options ...string) e
 // Each row of the table is an error that names both options and says why, and an option alone, with what
 // it needs, is none.
 func TestConflicts(t *testing.T) {
-	for _, row := range judge.Conflicts() {
+	for _, row := range option.Conflicts() {
 		for _, other := range row.Others {
 			err := conflictOf(t, row.Check, "", row.Option, other)
 			if row.Needs {
