@@ -10,6 +10,8 @@ import (
 	"github.com/stockgate/stockgate/filters"
 )
 
+const defaultMaxInFlight = 256
+
 // provisionHolds prepares in-flight slots, and what asks the shop how orders ended.
 func (g *Gate) provisionHolds() {
 	if g.MaxInFlight == 0 {

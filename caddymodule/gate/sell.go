@@ -26,10 +26,6 @@ import (
 	"github.com/stockgate/stockgate/internal/store/reservation"
 )
 
-const (
-	defaultMaxInFlight = 256
-)
-
 // refuseLeft answers a client that closed its own side of the connection and still reads: there is no order.
 var refuseLeft = &sale.Refusal{Reason: sale.Unavailable, Detail: "the connection was closed before stock was held"}
 

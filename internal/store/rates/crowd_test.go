@@ -22,6 +22,7 @@ func TestSharedRateIsExactAcrossEdges(t *testing.T) {
 		var passed [2]atomic.Int64
 		var group sync.WaitGroup
 		begin := make(chan struct{})
+		var begun time.Time
 		for i := range 2 * (burst + more) {
 			group.Go(func() {
 				<-begin
@@ -32,11 +33,12 @@ func TestSharedRateIsExactAcrossEdges(t *testing.T) {
 					t.Error(err)
 				case over < 0:
 					passed[key].Add(1)
-				case wait <= 0 || wait > 24*time.Hour/burst:
+				case wait <= 0 || wait > 24*time.Hour/burst+time.Since(begun): // another attempt may have heard it later
 					t.Errorf("wait %v", wait)
 				}
 			})
 		}
+		begun = time.Now()
 		close(begin)
 		group.Wait()
 		for key := range passed {
