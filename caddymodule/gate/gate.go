@@ -56,7 +56,7 @@ type Gate struct {
 
 	judge.Judge `json:"-"`
 	terms       selling.Terms
-	asker       *asking.Inquirer // nil: the outcome is not asked
+	inquirer    *asking.Inquirer // nil: the outcome is not asked
 	slots       forward.Slots
 	prints      prints         // under which its orders wait
 	asking      *filters.Slots // bounds the attempts that ask Redis about earlier orders

@@ -42,7 +42,7 @@ func (g *Gate) begin(v judge.Visit) *order {
 // Begin begins an attempt for others than the gate.
 func (g *Gate) Begin(v judge.Visit) *judge.Case { return &g.begin(v).Case }
 
-// Forget drops what was found: the attempt is read again.
+// Forget discards what was found, because the attempt is read again.
 func (p *order) Forget() { p.earlier = earlier{} }
 
 // Found is the reservation that the attempt already has; empty: none. answered: the shop's answer to it is kept.

@@ -23,7 +23,7 @@ func (g *Gate) provisionHolds() {
 		g.slots.Open(g.Queue.Most+most, most, g.Log())
 	}
 	g.asking, g.bypassing = filters.NewSlots(g.MaxInFlight), filters.NewSlots(g.atOnce())
-	g.asker = asking.New(&g.terms, g.Log())
+	g.inquirer = asking.New(&g.terms, g.Log())
 }
 
 // atOnce is how many orders are at the shop at a time.

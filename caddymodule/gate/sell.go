@@ -142,8 +142,8 @@ func (g *Gate) forwarding(r *http.Request, p *order, pl *forward.InFlightSlot, h
 	}
 	p.Publish(r, "reserved", hold.ID)
 	f := &forward.Forwarding{Rules: g.terms.Outcomes, MaxAnswer: g.terms.AnswerLimit(), Log: g.Log(), Slot: pl, Began: p.Began, Hold: hold, Token: signed, Body: p.Body, Repl: p.Repl}
-	if g.asker != nil {
-		f.Asker = g.asker.About(r, &p.Case, &f.Hold, asked)
+	if g.inquirer != nil {
+		f.Asker = g.inquirer.About(r, &p.Case, &f.Hold, asked)
 	}
 	if p.Attempt.Key != "" && r.Method != http.MethodHead {
 		f.Copy = new(forward.Copy)

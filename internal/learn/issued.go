@@ -27,8 +27,8 @@ func issuedIn(recordings []*Recording) issued {
 // hasID reports whether a segment of the path is a value: it looks like one, or the shop issued it.
 func (x *Exchange) hasID(segment string) bool { return isVariable(segment) || x.issued[segment] }
 
-// Lengths from which a part is no name of a page: with a digit or two capitals side by side, and of other letters
-// without a word of shops.
+// Lengths from which a part without a word of shops is no name of a page: with a digit or two capitals side by side, and
+// of other letters.
 const (
 	shortestID      = 8
 	shortestLetters = 16
@@ -40,7 +40,8 @@ var noWord = regexp.MustCompile(`[0-9]|[A-Z]{2}`)
 func isWords(text string) bool {
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("-_.~", r) }) {
 		named := func(word string) bool { return strings.Contains(folded(part), folded(word)) }
-		if len(part) >= shortestID && noWord.MatchString(part) || len(part) >= shortestLetters && !slices.ContainsFunc(orderWords, named) && !slices.ContainsFunc(otherWords, named) {
+		long := len(part) >= shortestLetters || len(part) >= shortestID && noWord.MatchString(part)
+		if long && !slices.ContainsFunc(orderWords, named) && !slices.ContainsFunc(otherWords, named) {
 			return false
 		}
 	}

@@ -126,26 +126,27 @@ func TestWhatIsLearned(t *testing.T) {
 // TestIDsOfLettersOnly buys with carts whose ids have no digit: what is written fits every cart, and the recording of
 // another cart is one of the same purchase.
 func TestIDsOfLettersOnly(t *testing.T) {
-	with := func(id string) []entry {
+	with := func(id, step string) []entry {
 		cart := entry{method: "GET", url: "https://shop.example.com/store/carts/" + id, header: map[string]string{"Cookie": "sid=c0ffee5e55104"}, status: 200,
 			answer: `{"cart":{"id":"` + id + `","items":[{"variant":{"sku":"SNK-1"},"quantity":2}]}}`, answerMime: asJSON}
 		order := purchase()[1]
-		order.url, order.body, order.answer = cart.url+"/complete-checkout-now", "", `{"type":"order","step":{"id":"complete-checkout-now"}}`
+		order.url, order.body, order.answer = cart.url+"/"+step, "", `{"type":"order","step":{"id":"`+step+`"}}`
 		return []entry{cart, order}
 	}
-	for _, ids := range [][2]string{
-		{"cart_WCDDQIXNNLMBTTRMAACAQRABLL", "cart_01JABCD9"},
-		{"cart_wcddqixnnlmbttrmaacaqrabll", "cart_qrabllwcddqixnnlmbttrmaaca"},
-		{"wcDdqIXnnlMbttRmaacaQ", "HZbkKcxvPwqRtLmnBdfGh"},
-		{"KQZTRMWA", "KQZT7MWB"},
+	for _, ids := range [][3]string{
+		{"cart_WCDDQIXNNLMBTTRMAACAQRABLL", "cart_01JABCD9", "complete-checkout-now"},
+		{"cart_wcddqixnnlmbttrmaacaqrabll", "cart_qrabllwcddqixnnlmbttrmaaca", "checkout2"},
+		{"wcDdqIXnnlMbttRmaacaQ", "HZbkKcxvPwqRtLmnBdfGh", "completeYourCheckout"},
+		{"KQZTRMWA", "KQZT7MWB", "completePOS"},
 	} {
-		l, err := learned(t, with(ids[0]), with(ids[1]))
+		step := ids[2] // which an answer calls an id too
+		l, err := learned(t, with(ids[0], step), with(ids[1], step))
 		if err != nil {
 			t.Error(err)
 			continue
 		}
 		file := l.Caddyfile(learn.Addresses{})
-		for _, want := range []string{"path /store/carts/*/complete-checkout-now ", "lookup GET http://127.0.0.1:9000/store/carts/{ref}\n", "ref {path.2}\n"} {
+		for _, want := range []string{"path /store/carts/*/" + step + " ", "lookup GET http://127.0.0.1:9000/store/carts/{ref}\n", "ref {path.2}\n"} {
 			if !strings.Contains(file, want) {
 				t.Errorf("%s: no %q in\n%s", ids[0], want, file)
 			}

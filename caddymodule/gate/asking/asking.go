@@ -55,20 +55,20 @@ func New(terms *selling.Terms, log *zap.Logger) *Inquirer {
 // About prepares the question about an order. began is when its stock was asked for.
 func (a *Inquirer) About(r *http.Request, p *judge.Case, hold *reservation.Hold, began time.Time) forward.Asker {
 	return &asking{
-		asker: a, runtime: p.Runtime, buyer: inquiry.BuyerOf(r).WithoutQuery(), attempt: *p.Attempt, values: p.Told(a.terms.Asked, p.Attempt.Ref), turn: p.Turn, hold: hold,
+		inquirer: a, runtime: p.Runtime, buyer: inquiry.BuyerOf(r).WithoutQuery(), attempt: *p.Attempt, values: p.Told(a.terms.Asked, p.Attempt.Ref), turn: p.Turn, hold: hold,
 		deadline: began.Add(a.terms.Hold.HoldFor),
 	}
 }
 
 // asking asks the shop how one order ended.
 type asking struct {
-	asker   *Inquirer
-	runtime *edgeruntime.Runtime
-	buyer   *inquiry.Buyer
-	attempt sale.Attempt
-	values  map[string]string // of the question
-	turn    *session.Exclusion
-	hold    *reservation.Hold
+	inquirer *Inquirer
+	runtime  *edgeruntime.Runtime
+	buyer    *inquiry.Buyer
+	attempt  sale.Attempt
+	values   map[string]string // of the question
+	turn     *session.Exclusion
+	hold     *reservation.Hold
 	// deadline is when the hold's token is certainly no longer valid.
 	deadline time.Time
 	sold     edge.SoldUnits // nil: the shop did not say
@@ -87,29 +87,29 @@ const (
 )
 
 // ReadsAnswer reports whether the question needs the shop's answer to the order.
-func (a *asking) ReadsAnswer() bool { return a.asker.terms.Asked.ReadsAnswer() }
+func (a *asking) ReadsAnswer() bool { return a.inquirer.terms.Asked.ReadsAnswer() }
 
 // ask asks once.
 func (a *asking) ask() (v outcome.Decision) {
 	a.asked++
-	answer, err := a.asker.terms.Asked.Ask(context.Background(), a.buyer, func(name string) string { return a.values[name] })
+	answer, err := a.inquirer.terms.Asked.Ask(context.Background(), a.buyer, func(name string) string { return a.values[name] })
 	switch {
 	case err != nil:
 		a.said, a.nameless = causeFailed, errors.Is(err, inquiry.ErrNoValue)
-		if c := a.asker.log.Check(zap.DebugLevel, "the shop did not say how an order ended"); c != nil {
+		if c := a.inquirer.log.Check(zap.DebugLevel, "the shop did not say how an order ended"); c != nil {
 			c.Write(zap.String("reservation", a.hold.ID), zap.Error(err))
 		}
 		v = outcome.InDoubt
 	default:
-		v = a.asker.terms.Outcomes.Decide(answer)
+		v = a.inquirer.terms.Outcomes.Decide(answer)
 		a.said = map[outcome.Decision]string{outcome.Confirm: causeSold, outcome.Release: causeNotSold}[v]
 		if a.said == "" {
 			a.said, v = causeUnclear, outcome.InDoubt
 		}
-		if lines := a.asker.terms.Ask.Lines; v == outcome.Confirm && lines != nil {
+		if lines := a.inquirer.terms.Ask.Lines; v == outcome.Confirm && lines != nil {
 			var ok bool
 			if a.sold, ok = lines.Sold(answer); !ok {
-				a.asker.log.Warn("the shop's answer to outcome ask has no lines where the gate looks for them, so the units sold are not compared with the units reserved",
+				a.inquirer.log.Warn("the shop's answer to outcome ask has no lines where the gate looks for them, so the units sold are not compared with the units reserved",
 					zap.String("lines", lines.Array))
 			}
 		}
@@ -121,7 +121,7 @@ func (a *asking) ask() (v outcome.Decision) {
 	}
 	meter.CountAsk(strings.TrimPrefix(a.said, "asked_"))
 	if a.said == causeUnclear {
-		if why := a.asker.terms.Outcomes.Unmatched(answer); why != "" {
+		if why := a.inquirer.terms.Outcomes.Unmatched(answer); why != "" {
 			a.said = "asked_" + why
 		}
 	}
@@ -133,13 +133,13 @@ func (a *asking) ask() (v outcome.Decision) {
 // payment may be under way, a server that answers may lag behind, or another edge serves the
 // session too.
 func (a *asking) Ask(sent int, answer *outcome.ShopAnswer) (outcome.Decision, string) {
-	if lacks := a.asker.terms.Asked.Answered(a.values, answer); lacks != "" {
+	if lacks := a.inquirer.terms.Asked.Answered(a.values, answer); lacks != "" {
 		a.nameless, a.said = true, "answer_"+string(lacks)
 		meter.CountAsk("unnamed")
 		return outcome.InDoubt, a.said
 	}
 	v := a.ask()
-	if v == outcome.Release && (!a.asker.terms.Ask.PaymentsSync || sent != 1 || !answer.Whole || !a.turn.WasAlone()) {
+	if v == outcome.Release && (!a.inquirer.terms.Ask.PaymentsSync || sent != 1 || !answer.Whole || !a.turn.WasAlone()) {
 		v = outcome.InDoubt
 	}
 	return v, a.said
@@ -155,7 +155,7 @@ func (a *asking) Confirm(ctx context.Context, cause string) (record.State, error
 
 // InDoubt asks again later, unless nothing names the order.
 func (a *asking) InDoubt() {
-	if !a.nameless && a.asker.slots.Take() {
+	if !a.nameless && a.inquirer.slots.Take() {
 		a.later()
 	}
 }
@@ -168,9 +168,9 @@ func (a *asking) later() {
 	if a.notSold > 0 {
 		wait = max(wait, time.Until(a.deadline))
 	}
-	a.asker.After(wait, func() {
+	a.inquirer.After(wait, func() {
 		if !a.runtime.Begin() {
-			a.asker.slots.Give()
+			a.inquirer.slots.Give()
 			return
 		}
 		defer a.runtime.End()
@@ -182,7 +182,7 @@ func (a *asking) later() {
 			a.later()
 			return
 		}
-		a.asker.slots.Give()
+		a.inquirer.slots.Give()
 	})
 }
 

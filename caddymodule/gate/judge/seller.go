@@ -25,7 +25,7 @@ type Earlier interface {
 	Find(*http.Request) (no *sale.Refusal, ends bool)
 	// Unless is the refusal of an attempt, unless it has the answer of an earlier one.
 	Unless(*http.Request, *sale.Refusal) *sale.Refusal
-	// Forget drops what was found: the attempt is read again.
+	// Forget discards what was found, because the attempt is read again.
 	Forget()
 	// Found is the reservation that the attempt already has; empty: none. answered: the shop's answer to it is kept.
 	Found() (reservation string, answered bool)

@@ -146,7 +146,8 @@ func (f *Filters) openLookup(s *Setup) (err error) {
 	return nil
 }
 
-// turnsNameNothing reports a lookup that names its cart by what is not read in a request that is no attempt.
+// turnsNameNothing rejects a lookup that identifies the cart by a value which only attempts have, where other requests
+// wait for the turn of their cart too.
 func (f *Filters) turnsNameNothing(s *Setup) error {
 	if len(f.Credentials.Looked()) == 0 || len(f.Lookup.Names()) == 0 || !s.OnlyTurns() && !s.Options.Any() {
 		return nil

@@ -9,7 +9,7 @@ import (
 	"github.com/stockgate/stockgate/filters/attempt"
 )
 
-// newReader compiles what is read of an attempt. rates are the keys of the rates.
+// newReader compiles the values that are read from an attempt. rates has the keys of its rates.
 func (s *Setup) newReader(rates []attempt.RateKey) (*attempt.Reader, error) {
 	if s.Body != "" && s.Body != "checked" && s.Body != "ignored" {
 		return nil, fmt.Errorf("body %q: there are checked and ignored", s.Body)

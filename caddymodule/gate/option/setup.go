@@ -61,10 +61,10 @@ func (s *Setup) LookAround(ctx caddy.Context, server *caddyhttp.Server) {
 	s.around = aroundIn(ctx, server)
 }
 
-// Hosts are those of the routes around the handler.
+// Hosts returns the hosts that the matchers around the handler name.
 func (s *Setup) Hosts() []string { return s.around.hosts }
 
-// Paths are the patterns of the path matchers around the handler.
+// Paths returns the patterns of the path matchers around the handler.
 func (s *Setup) Paths() []string { return s.around.paths }
 
 // Prefixes returns what warns about paths that end before the * of the judge's patterns. A check has
