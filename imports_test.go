@@ -263,10 +263,14 @@ var arrows = map[string][]string{
 		"caddymodule/guard", "caddymodule/internal/accesslog", "caddymodule/internal/directive", "caddymodule/internal/matchers", "filters/attempt",
 		"filters/refuse", "internal/sale",
 	},
+	"caddymodule/gate/cart": {
+		"caddymodule/gate/option", "caddymodule/gate/option/inquiry", "caddymodule/gate/option/session", "caddymodule/internal/meter", "filters/refuse",
+		"filters/route", "internal/sale",
+	},
 	"caddymodule/gate/judge": {
-		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/gate/option", "caddymodule/gate/option/inquiry", "caddymodule/gate/option/pow",
-		"caddymodule/gate/option/session", "caddymodule/guard", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/span",
-		"filters", "filters/attempt", "filters/refuse", "filters/scope", "internal/edge", "internal/sale",
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/gate/cart", "caddymodule/gate/option", "caddymodule/gate/option/pow",
+		"caddymodule/guard", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/span", "filters", "filters/attempt",
+		"filters/refuse", "filters/scope", "internal/edge", "internal/sale",
 	},
 	"caddymodule/gate/option/waiting": {
 		"caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/internal/directive", "filters/outcome", "internal/store/queue",
@@ -295,12 +299,24 @@ var arrows = map[string][]string{
 		"caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/gate/judge", "caddymodule/gate/selling", "caddymodule/internal/meter", "filters",
 		"filters/attempt", "filters/outcome", "internal/edge", "internal/sale", "internal/store/reservation",
 	},
+	"caddymodule/gate/sending": {
+		"caddymodule/forward", "caddymodule/gate/asking", "caddymodule/gate/judge", "caddymodule/gate/selling", "caddymodule/internal/meter",
+		"caddymodule/internal/reply", "filters", "filters/refuse", "internal/sale", "internal/store/reservation",
+	},
+	"caddymodule/gate/line": {
+		"caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/gate/judge", "caddymodule/gate/option/waiting", "caddymodule/gate/sending",
+		"caddymodule/guard", "caddymodule/internal/meter", "caddymodule/internal/timing", "filters/refuse", "filters/scope", "internal/edge",
+		"internal/sale", "internal/store/queue", "internal/store/record", "internal/store/reservation",
+	},
+	"caddymodule/gate/order": {
+		"caddymodule/forward", "caddymodule/gate/judge", "caddymodule/gate/line", "caddymodule/gate/sending", "caddymodule/internal/meter",
+		"caddymodule/internal/reply", "caddymodule/internal/span", "filters", "filters/refuse", "internal/edge", "internal/sale", "internal/store/record",
+		"internal/store/reservation",
+	},
 	"caddymodule/gate": {
-		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/gate/asking", "caddymodule/gate/judge", "caddymodule/gate/option",
-		"caddymodule/gate/option/probe", "caddymodule/gate/option/waiting", "caddymodule/gate/selling", "caddymodule/gate/shadow", "caddymodule/guard",
-		"caddymodule/internal/directive", "caddymodule/internal/meter", "caddymodule/internal/reply", "caddymodule/internal/span",
-		"caddymodule/internal/timing", "filters", "filters/refuse", "filters/scope", "internal/edge", "internal/sale", "internal/store/queue",
-		"internal/store/record", "internal/store/reservation",
+		"caddymodule/app", "caddymodule/edgeruntime", "caddymodule/gate/judge", "caddymodule/gate/line", "caddymodule/gate/option",
+		"caddymodule/gate/option/probe", "caddymodule/gate/order", "caddymodule/gate/selling", "caddymodule/gate/shadow", "caddymodule/guard",
+		"caddymodule/internal/directive", "filters/refuse", "filters/scope", "internal/sale",
 	},
 	"caddymodule/gate/try": {
 		"caddymodule/gate", "caddymodule/gate/judge", "caddymodule/guard", "caddymodule/internal/request", "caddymodule/internal/saved",

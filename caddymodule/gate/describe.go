@@ -1,25 +1,20 @@
 package gate
 
 import (
-	"context"
 	"fmt"
 
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/line"
 	"github.com/stockgate/stockgate/caddymodule/gate/option"
 	"github.com/stockgate/stockgate/caddymodule/gate/selling"
-	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/sale"
 )
 
-// AskAbout asks the shop whether it has the order of a reservation, and says why it is not known.
-type AskAbout func(ctx context.Context, store *reservation.Store, sale string, due reservation.ProbeDue) (reservation.ProbeAnswer, string, error)
+// Begin begins an attempt for others than the gate.
+func (g *Gate) Begin(v judge.Visit) *judge.Case { return &g.taker.Begin(v).Case }
 
-// AskAbout asks the shop about an order; nil: the gate has no probe.
-func (g *Gate) AskAbout() AskAbout {
-	if g.terms.Probe == nil {
-		return nil
-	}
-	return g.terms.Probe.AskAbout
-}
+// LacksSlot refuses an attempt that would get no in-flight slot now.
+func (g *Gate) LacksSlot(p *judge.Case) *sale.Refusal { return g.taker.LacksSlot(p) }
 
 // Describe returns what operators are told of the gate. all are the judges of the configuration.
 func (g *Gate) Describe(all []*judge.Judge) (s judge.Selling) {
@@ -39,8 +34,8 @@ func (g *Gate) Describe(all []*judge.Judge) (s judge.Selling) {
 	if risk := g.cartRisk(all); risk != "" {
 		s.Risks = append(s.Risks, option.OptionRisk{About: "lookup", Text: g.Title() + ": " + risk})
 	}
-	if g.sharesQueue != "" {
-		s.Risks = append(s.Risks, option.OptionRisk{About: "queue", Text: g.Title() + " " + g.sharesQueue})
+	if g.sharesQueue {
+		s.Risks = append(s.Risks, option.OptionRisk{About: "queue", Text: g.Title() + " " + line.SharedQueue})
 	}
 	return s
 }

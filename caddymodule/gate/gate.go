@@ -11,15 +11,12 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/forward"
-	"github.com/stockgate/stockgate/caddymodule/gate/asking"
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/gate/option"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
+	"github.com/stockgate/stockgate/caddymodule/gate/order"
 	"github.com/stockgate/stockgate/caddymodule/gate/selling"
 	"github.com/stockgate/stockgate/caddymodule/gate/shadow"
 	"github.com/stockgate/stockgate/caddymodule/guard"
-	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/refuse"
 	"github.com/stockgate/stockgate/filters/scope"
 )
@@ -56,13 +53,9 @@ type Gate struct {
 
 	judge.Judge `json:"-"`
 	terms       selling.Terms
-	inquirer    *asking.Inquirer // nil: the outcome is not asked
-	slots       forward.Slots
-	prints      prints         // under which its orders wait
-	asking      *filters.Slots // bounds the attempts that ask Redis about earlier orders
-	bypassing   *filters.Slots // bounds the orders that are at the shop during a bypass
-	sharesQueue string         // a warning, see sharedQueue; empty: there is none
+	taker       order.Taker
 	shadow      shadow.Shadow
+	sharesQueue bool // orders of the gate wait in the line of another one
 }
 
 // CaddyModule returns the Caddy module information.
@@ -83,13 +76,13 @@ func (g *Gate) provision(ctx caddy.Context) error {
 	if err := g.Judge.Open(ctx); err != nil {
 		return err
 	}
-	if err := g.print(); err != nil {
+	if err := g.taker.Print(g); err != nil {
 		return err
 	}
-	if err := g.terms.Open(g.KnowsNames, g.Log()); err != nil {
+	if err := g.terms.Open(g.Filters().KnowsNames, g.Log()); err != nil {
 		return err
 	}
-	g.provisionHolds()
+	g.taker.Open()
 	if g.Shadow {
 		if err := g.shadow.Open(&g.Judge, &g.terms); err != nil {
 			return err
@@ -98,9 +91,28 @@ func (g *Gate) provision(ctx caddy.Context) error {
 	return g.provisionServer(ctx)
 }
 
+// provisionServer tells the gate's server and its guards about the gate.
+func (g *Gate) provisionServer(ctx caddy.Context) error {
+	var exitsAs *caddyhttp.MatchPath
+	if len(g.ExitsAs) > 0 {
+		var err error
+		if exitsAs, err = guard.ExitPaths(g.ExitsAs); err != nil {
+			return err
+		}
+	}
+	if err := g.Serve(ctx, exitsAs); err != nil {
+		return err
+	}
+	g.taker.PrintOrder()
+	if !g.Shadow {
+		g.taker.KeepConns()
+	}
+	return Of(g.App).add(g)
+}
+
 var errCheck = errors.New("check is no option of a gate, which reserves stock: write `stockgate_check` in place of `stockgate`, without check, to refuse early and reserve nothing")
 
-// Bind gives the judge its gate's options.
+// Bind gives the judge, the terms and the taker the gate's options.
 func (g *Gate) Bind() *option.Setup {
 	g.Setup = option.Setup{
 		AttemptOptions: &g.AttemptOptions,
@@ -108,6 +120,7 @@ func (g *Gate) Bind() *option.Setup {
 		Own:            g, InShadow: g.Shadow,
 	}
 	g.terms.Bind(&g.SellingOptions, &g.Setup)
+	g.taker.Bind(&g.Judge, &g.terms)
 	return &g.Setup
 }
 
@@ -122,25 +135,23 @@ func (g *Gate) Cleanup() error {
 // ServeHTTP takes one request through the gate: it reads the attempt, judges it by the rules, reserves, signs
 // and forwards; the shop's answer settles the reservation.
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if dispatch := waiting.DispatchOf(r); dispatch != nil { // all gates have judged it
-		return g.serveTurn(w, r, next, dispatch)
+	if isTurn, err := g.taker.ServeTurn(w, r, next); isTurn { // all gates have judged it
+		return err
 	}
 	if g.Shadow {
 		return g.shadow.ServeHTTP(w, r, next)
 	}
 	bypass := g.Bypass().State()
 	if bypass == app.BypassOn {
-		return g.ServeBypassed(w, r, bypassed{g, next})
+		return g.taker.ServeBypassed(w, r, next)
 	}
-	p := g.begin(g.Visit(w, r))
+	p := g.taker.Begin(g.Visit(w, r))
 	defer p.EndTurn(r)
 	switch over, err := g.Meet(w, r, next, &p.Case); {
 	case over:
 		return err
-	case p.ticket != "":
-		return g.accept(w, r, p)
-	case p.stored != nil:
-		return g.replay(w, r, p)
+	case p.HasAnswer():
+		return g.taker.Answer(w, r, p)
 	case bypass == app.BypassEnding && p.Scope == scope.Attempt && !p.Unlisted: // Redis lacks what the bypass has sold
 		return g.Refuse(w, r, p.SaleID(), p.Began, refuse.Unavailable)
 	}
@@ -149,7 +160,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.
 	if p.Unlisted || p.Scope == scope.Other {
 		err = g.HandOn(w, r, next, &p.Case)
 	} else {
-		err = g.sell(w, r, next, p)
+		err = g.taker.Sell(w, r, next, p)
 	}
 	if err != nil {
 		takeBack()

@@ -9,6 +9,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
+	"github.com/stockgate/stockgate/caddymodule/gate/line"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/probe"
 )
 
@@ -17,7 +18,7 @@ type Gates struct {
 	mu      sync.Mutex
 	all     []*Gate
 	probers probe.Probers
-	leave   []func() // each ends what Start has begun for a queue
+	leave   []func() // each ends what Start has begun for a gate
 }
 
 // gatesKey is the key of an app's gates among its parts.
@@ -36,13 +37,7 @@ func (gs *Gates) Start(d *edgeruntime.Runtime) {
 		if risk := g.cartRisk(judge.Of(g.App).List()); risk != "" {
 			g.Log().Warn(risk)
 		}
-		if g.Queue != nil {
-			s := &sender{Gate: g, runtime: d}
-			gs.leave = append(gs.leave, d.Queue().Serve(g.orderPrint(), s), d.Queue().Serve(g.prints.config, s))
-			if g.prints.reads != "" {
-				gs.leave = append(gs.leave, d.Queue().Serve(g.prints.reads, s))
-			}
-		}
+		gs.leave = append(gs.leave, g.taker.ServeLine(d))
 		if g.terms.Probe != nil && !started[g.Name] {
 			started[g.Name] = true
 			gs.probers.Start(g.terms.Probe, d)
@@ -72,9 +67,9 @@ func (gs *Gates) add(g *Gate) error {
 		}
 		return fmt.Errorf("in_doubt: two gates named %s differ in it, and their holds could not be told apart: give each a name of its own", g.Name)
 	}
-	if slices.ContainsFunc(gs.all, func(other *Gate) bool { return g.prints.differsFrom(&other.prints) }) {
-		g.sharesQueue = sharedQueue
-		g.Log().Warn(g.Title() + " " + sharedQueue)
+	if slices.ContainsFunc(gs.all, func(other *Gate) bool { return g.taker.Differs(&other.taker.Usher) }) {
+		g.sharesQueue = true
+		g.Log().Warn(g.Title() + " " + line.SharedQueue)
 	}
 	gs.all = append(gs.all, g)
 	return nil

@@ -54,8 +54,10 @@ func New(terms *selling.Terms, log *zap.Logger) *Inquirer {
 
 // About prepares the question about an order. began is when its stock was asked for.
 func (a *Inquirer) About(r *http.Request, p *judge.Case, hold *reservation.Hold, began time.Time) forward.Asker {
+	values := a.terms.Asked.Told(p.Documents())
+	values["ref"] = p.Attempt.Ref
 	return &asking{
-		inquirer: a, runtime: p.Runtime, buyer: inquiry.BuyerOf(r).WithoutQuery(), attempt: *p.Attempt, values: p.Told(a.terms.Asked, p.Attempt.Ref), turn: p.Turn, hold: hold,
+		inquirer: a, runtime: p.Runtime, buyer: inquiry.BuyerOf(r).WithoutQuery(), attempt: *p.Attempt, values: values, turn: p.Turn, hold: hold,
 		deadline: began.Add(a.terms.Hold.HoldFor),
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
+	"github.com/stockgate/stockgate/caddymodule/gate/option"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/filters/refuse"
@@ -19,6 +20,9 @@ func (j *Judge) AsksIP() bool {
 func (j *Judge) ReadsHeader(name string) bool {
 	return j.filters.Reader.ReadsHeader(name) || len(name) == len(refuse.AcceptLanguage) && strings.EqualFold(name, refuse.AcceptLanguage)
 }
+
+// Filters are what the options of the judge are compiled to.
+func (j *Judge) Filters() *option.Filters { return &j.filters }
 
 // Server is the server that the gate belongs to; nil: none.
 func (j *Judge) Server() *caddyhttp.Server { return j.server }

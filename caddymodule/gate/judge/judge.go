@@ -13,9 +13,8 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/app"
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
+	"github.com/stockgate/stockgate/caddymodule/gate/cart"
 	"github.com/stockgate/stockgate/caddymodule/gate/option"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
@@ -33,11 +32,9 @@ type Judge struct {
 	log                 *zap.Logger
 	filters             option.Filters
 	rules               ruleSet
-	seller              Seller          // nil: the judge only checks
-	heard               inquiry.Hearing // whether lookups get useful answers
-	carts               session.Carts
-	noBuyer, noQuantity silence // values that no attempt has
-	noCartID            silence // of requests that are no attempt
+	seller              Seller // nil: the judge only checks
+	clerk               cart.Clerk
+	noBuyer, noQuantity option.Silence // values that no attempt has
 	// server is the server that the handler belongs to; nil: none.
 	server  *caddyhttp.Server
 	routes  guard.Routes
@@ -141,7 +138,5 @@ func FromThisMachine(r *http.Request) bool {
 	return addr.Network() == "unix" || err == nil && ap.Addr().Unmap().IsLoopback()
 }
 
-var (
-	RefusePending = sale.Refuse(sale.Pending)
-	RefuseTooLong = &sale.Refusal{Reason: sale.Malformed, Detail: "the order has too many lines for one token"}
-)
+// RefuseTooLong refuses an order that is too large for a token.
+var RefuseTooLong = &sale.Refusal{Reason: sale.Malformed, Detail: "the order has too many lines for one token"}

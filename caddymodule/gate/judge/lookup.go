@@ -1,13 +1,10 @@
 package judge
 
 import (
-	"errors"
 	"net/http"
-	"slices"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
-	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/caddymodule/gate/cart"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/filters/refuse"
@@ -16,81 +13,55 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-// KnowsNames reports placeholders of a question that this gate cannot fill in.
-func (j *Judge) KnowsNames(what string, i *inquiry.Inquiry) error {
-	return j.filters.KnowsNames(what, i)
-}
-
-// Told returns the values of a question that are known of an attempt with this ref.
-func (p *Case) Told(i *inquiry.Inquiry, ref string) map[string]string {
-	values := i.Told(map[string][]byte{"jwt": p.Claims, "lookup": p.Document})
-	values["ref"] = ref
-	return values
-}
-
-// recallCart returns what the edge remembers of the attempt's cart; nil: the shop is to be asked.
-func (j *Judge) recallCart(r *http.Request, p *Case) []byte {
-	if p.dryRun() {
-		return nil
+// visitor is the attempt to the clerk, who has no cart for it yet.
+func (p *Case) visitor() cart.Visitor {
+	v := cart.Visitor{
+		Session: &p.Session, Repl: p.Repl, IsAttempt: p.Scope == scope.Attempt, DryRun: p.dryRun(), HasWaited: p.Purpose == Sending,
+		Claims: p.Claims,
 	}
-	return j.carts.Recall(p.Keys, p.question(r), time.Now())
+	if p.reading != nil {
+		v.Ref = p.reading.Early.Ref
+	}
+	return v
 }
+
+// Documents are what was said of an attempt, for the values of a question.
+func (p *Case) Documents() map[string][]byte {
+	return map[string][]byte{"jwt": p.Claims, "lookup": p.Document}
+}
+
+// Clerk finds the carts of the judge's attempts.
+func (j *Judge) Clerk() *cart.Clerk { return &j.clerk }
 
 // ForgetCart forgets the cart of an attempt that goes to the shop, which may change it.
-func (j *Judge) ForgetCart(p *Case) { j.carts.Forget(p.Keys) }
+func (j *Judge) ForgetCart(p *Case) { j.clerk.Forget(&p.Session) }
 
-// question stands for what the shop is asked about the attempt.
-func (p *Case) question(r *http.Request) uint64 {
-	return inquiry.Question(r, p.reading.Early.Ref, p.Claims)
+// TakeTurn waits until no other request of the attempt's session is at the shop.
+func (j *Judge) TakeTurn(r *http.Request, p *Case) (no *sale.Refusal, ends bool) {
+	return j.clerk.TakeTurn(r, p.visitor()), false
 }
 
 // ReadCart reads what the attempt is about from what the edge remembers of its cart; nil: from what the
 // shop says.
 func (j *Judge) ReadCart(r *http.Request, p *Case, remembered []byte) (no *sale.Refusal) {
-	p.Cart = Cart{room: p.reading.Early, Document: remembered, Remembered: remembered != nil}
+	p.Cart = Cart{room: p.reading.Early, Remembered: remembered != nil}
 	p.Attempt = &p.room
-	var took time.Duration
-	var unnamed, unread string
+	told := cart.Contents{Document: remembered}
 	if remembered == nil {
-		if took, unnamed, no = j.lookUpAlone(r, p); no != nil {
+		if told, no = j.clerk.LookUp(r, p.visitor()); no != nil {
 			return no
 		}
 	}
-	if p.room, no, unread = p.reading.ReadCart(p.Document); no == nil && unnamed != "" {
-		no, unread = refuse.Unavailable, unnamed
+	p.Document = told.Document
+	var unread string
+	if p.room, no, unread = p.reading.ReadCart(p.Document); no == nil && told.Unnamed != "" {
+		no, unread = refuse.Unavailable, told.Unnamed
 	}
-	no = j.readLines(p, no, unread, took)
+	no = j.readLines(p, no, unread, told)
 	if j.passesOthers() {
 		j.dropUnlisted(p.Attempt)
 	}
 	return no
-}
-
-// lookUpCart asks the shop for the cart of a request, and returns how long that took.
-func (j *Judge) lookUpCart(r *http.Request, p *Case) (took time.Duration, no *sale.Refusal) {
-	began := time.Now()
-	ref := ""
-	if p.Attempt != nil { // else it is no attempt
-		ref = p.Attempt.Ref
-	}
-	values := p.Told(j.filters.Lookup, ref)
-	answer, err := p.asks(j.filters.Lookup).Ask(r.Context(), inquiry.BuyerOf(r), func(name string) string { return values[name] })
-	no, why := inquiry.Refusal(r.Context(), answer, err, j.filters.Operations != nil && j.filters.Operations.ReadsGraphQL())
-	if why != "" {
-		no = j.unanswered(why)
-	}
-	if errors.Is(err, inquiry.ErrNoValue) && j.filters.Lookup.ByRef() && !slices.ContainsFunc(j.filters.Lookup.Names(), func(name string) bool { return name != "ref" && values[name] == "" }) {
-		no = sale.Refuse(sale.NoCart) // there is no cart of this name
-	}
-	took = max(time.Since(began), 1)
-	if no != nil {
-		meter.CountLookup(string(no.Reason), took)
-		return took, no
-	}
-	if p.Document = answer.Body; p.Scope == scope.Attempt && !p.dryRun() {
-		j.carts.Remember(p.Keys, p.question(r), answer.Body, time.Now())
-	}
-	return took, nil
 }
 
 // reachedBeforeLookup finds the edge runtime. Without it the cart may still have no item of a sale.
@@ -117,15 +88,10 @@ func (j *Judge) noneSells(_ *http.Request, p *Case) (*sale.Refusal, bool) {
 
 // lacksCredentials refuses a request of no session: the shop would make one for a stranger.
 func (j *Judge) lacksCredentials(r *http.Request, p *Case) (no *sale.Refusal, ends bool) {
-	if j.isStranger(r, p) {
+	if j.clerk.IsStranger(r, &p.Session) {
 		no = sale.Refuse(sale.NoBuyer)
 	}
 	return no, false
-}
-
-// isStranger reports whether a request has no credential by which the shop knows its cart.
-func (j *Judge) isStranger(r *http.Request, p *Case) bool {
-	return len(p.Keys) == 0 && (j.filters.Credentials.InRequest() || !inquiry.HasCredential(r))
 }
 
 // notBegun reports whether no sale has begun, so that no buyer has bought.
@@ -138,33 +104,23 @@ func notBegun(catalogue *edge.Catalogue) bool {
 	return true
 }
 
-// readLines counts a lookup that the shop has answered, and says in the log where the answer is no cart.
-// no is the refusal of the attempt that was read from it, unread the fault in it, and took how long the
-// lookup took; 0: it is remembered. An operator who tries a request is told the fault.
-func (j *Judge) readLines(p *Case, no *sale.Refusal, unread string, took time.Duration) *sale.Refusal {
+// readLines counts a lookup that the shop has answered. no is the refusal of the attempt that was read from it, and
+// unread the fault in it. An operator who tries a request is told the fault.
+func (j *Judge) readLines(p *Case, no *sale.Refusal, unread string, told cart.Contents) *sale.Refusal {
 	word := "answered"
 	switch {
 	case unread != "" && no.Reason == sale.Unavailable:
-		word, no = string(no.Reason), j.unanswered(unread)
+		word, no = string(no.Reason), j.clerk.Unanswered(unread)
 		if p.Purpose == Trying {
 			no = &sale.Refusal{Reason: no.Reason, Detail: attempt.UnreadLookup + ": " + unread}
 		}
 	case no != nil && no.Reason == sale.NoCart:
 		word = string(no.Reason)
 	}
-	if took == 0 {
-		return no
-	}
-	if meter.CountLookup(word, took); word != string(sale.Unavailable) {
-		j.heard.Heard(j.log, j.filters.Lookup.Host(), unread)
+	if told.Took > 0 {
+		j.clerk.Count(told, word, unread)
 	}
 	return no
-}
-
-// unanswered refuses an attempt because the shop did not say what it is about.
-func (j *Judge) unanswered(why string) *sale.Refusal {
-	j.heard.Lost(j.log, j.filters.Lookup.Host(), why)
-	return refuse.Unavailable
 }
 
 // dropUnlisted leaves out the lines of a cart that no sale lists: they need no reservation, and a

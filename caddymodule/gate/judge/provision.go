@@ -75,6 +75,7 @@ func (j *Judge) openServer(ctx caddy.Context, exitsAs *caddyhttp.MatchPath) erro
 		ReadsQuery: j.filters.Operations != nil || j.filters.Reader.FindsItemInQuery(), NeedsPayload: !j.buysBare(),
 		Warnings: append(order, guard.AvoidableOn(ctx, j.server)...),
 	}
+	j.clerk.Open(&j.Setup, &j.filters, queries, j.log)
 	j.openBypass()
 	if prefixes, asks := j.Prefixes(); asks {
 		j.guarded.Warnings = append(j.guarded.Warnings, prefixes.Around(ctx, j.server)...)

@@ -8,8 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/inquiry"
-	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
+	"github.com/stockgate/stockgate/caddymodule/gate/cart"
 	"github.com/stockgate/stockgate/caddymodule/internal/reply"
 	"github.com/stockgate/stockgate/filters/attempt"
 	"github.com/stockgate/stockgate/filters/scope"
@@ -42,12 +41,7 @@ type Visit struct {
 	Texts map[string]string
 	// Earlier tells what earlier orders have left; nil: the judge only checks.
 	Earlier Earlier
-	// Inquiry asks about the cart in the place of the judge's lookup; nil: that one does.
-	Inquiry *inquiry.Inquiry
 }
-
-// asks returns what asks the shop about the attempt's cart.
-func (v *Visit) asks(lookup *inquiry.Inquiry) *inquiry.Inquiry { return cmp.Or(v.Inquiry, lookup) }
 
 // Purpose is what an attempt is judged for.
 type Purpose uint8
@@ -74,10 +68,7 @@ type Requested struct {
 	Claims []byte
 	// reading is for the cart; nil: the request says all.
 	reading *attempt.Reading
-	// Keys are the credentials of the attempt's session; turn is what it has while it is the
-	// only one of its session.
-	Keys []session.Key
-	Turn *session.Exclusion
+	cart.Session
 }
 
 // Cart is what the attempt is about.

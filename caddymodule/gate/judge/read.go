@@ -3,7 +3,6 @@ package judge
 import (
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -19,7 +18,7 @@ import (
 func (j *Judge) InScope(r *http.Request, p *Case) (no *sale.Refusal, err error) {
 	if j.OnlyTurns() {
 		p.Scope = scope.Other
-		return j.passAlone(r, p), nil
+		return j.clerk.PassAlone(r, p.visitor()), nil
 	}
 	if j.filters.Operations == nil {
 		p.Scope = scope.Attempt
@@ -37,7 +36,7 @@ func (j *Judge) InScope(r *http.Request, p *Case) (no *sale.Refusal, err error) 
 		return &sale.Refusal{Reason: sale.Malformed, Detail: found.Cause.Detail()}, nil
 	case scope.Other:
 		if found.Mutates {
-			no = j.passAlone(r, p)
+			no = j.clerk.PassAlone(r, p.visitor())
 		}
 	}
 	return no, nil
@@ -50,7 +49,7 @@ func (j *Judge) Read(r *http.Request, p *Case) (*sale.Refusal, error) {
 	no, err := j.ReadRequest(r, p)
 	if err == nil && no == nil && j.filters.Lookup != nil {
 		if no = j.walk(r, p, j.rules.beforeLookup); no == nil {
-			no = j.ReadCart(r, p, j.recallCart(r, p))
+			no = j.ReadCart(r, p, j.clerk.Recall(r, p.visitor()))
 		}
 	}
 	return j.haveRead(p, no), err
@@ -129,33 +128,6 @@ func (j *Judge) claims(r *http.Request, p *Case, ip, token string) ([]byte, *sal
 	return j.filters.Bearer.ClaimsOf(r.Context(), token, j.filters.Bearer.LimitFor(ip, time.Now()))
 }
 
-// silentAfter is the number of attempts without a value after which a gate says that its
-// configuration probably reads the wrong place.
-const silentAfter = 200
-
-// silence notices a value that the first attempts of a gate all lack. It costs one atomic load
-// once it is settled.
-type silence struct {
-	settled atomic.Bool
-	seen    atomic.Int32
-}
-
-// note counts an attempt. It returns true once: when all of the first silentAfter attempts
-// lacked the value.
-func (s *silence) note(lacks bool) bool {
-	if s.settled.Load() {
-		return false
-	}
-	if !lacks {
-		s.settled.Store(true)
-		return false
-	}
-	if s.seen.Add(1) != silentAfter {
-		return false
-	}
-	return !s.settled.Swap(true)
-}
-
 // haveRead says in the log, once, that the buyer, or a quantity that the gate names, is never there. no is
 // the refusal of the attempt that was read.
 func (j *Judge) haveRead(p *Case, no *sale.Refusal) *sale.Refusal {
@@ -170,11 +142,11 @@ func (j *Judge) notice(p *Case) {
 	if p.Purpose == Trying {
 		return
 	}
-	if len(j.Buyer) > 0 && j.noBuyer.note(p.Attempt.Buyer == "") {
+	if len(j.Buyer) > 0 && j.noBuyer.Note(p.Attempt.Buyer == "") {
 		j.log.Warn("the buyer was empty in all 200 attempts: does the shop send it there, and does an authentication run before the gate?",
 			zap.String("buyer", strings.Join(j.Buyer, " ")))
 	}
-	if len(p.Attempt.Lines) > 0 && j.noQuantity.note(p.Attempt.AssumedOne) {
+	if len(p.Attempt.Lines) > 0 && j.noQuantity.Note(p.Attempt.AssumedOne) {
 		j.log.Warn("a quantity that the gate names was absent in all 200 attempts, and one unit was reserved for each line: if the shop reads the quantity elsewhere, it sells more than is reserved",
 			zap.String("quantity", j.Quantities()))
 	}

@@ -128,21 +128,21 @@ var errNoProbe = errors.New("its gate has no probe")
 
 // probeShop asks the shop with the probes of the gates.
 func probeShop(o *serve.Operator, sale string) (*recovery.Shop, error) {
-	probes := make(map[string]gate.AskAbout)
+	probing := make(map[string]*gate.Gate)
 	for _, g := range gate.Of(o.App).List() {
-		if ask := g.AskAbout(); ask != nil {
-			probes[g.Name] = ask
+		if g.Terms().Probe != nil {
+			probing[g.Name] = g
 		}
 	}
-	if len(probes) == 0 {
+	if len(probing) == 0 {
 		return nil, request.Bad("no gate has a probe: configure `in_doubt probe <url>`, or give a file of the shop's orders")
 	}
 	ask := func(ctx context.Context, name, id, ref string) (bool, error) {
-		p := probes[name]
-		if p == nil {
+		g := probing[name]
+		if g == nil {
 			return false, errNoProbe
 		}
-		verdict, cause, err := p(ctx, o.Runtime.Store, sale, reservation.ProbeDue{ID: id, Ref: ref})
+		verdict, cause, err := g.Terms().Probe.AskAbout(ctx, o.Runtime.Store, sale, reservation.ProbeDue{ID: id, Ref: ref})
 		if err == nil && verdict == reservation.ProbeUnknown {
 			err = fmt.Errorf("the shop answers %s", cause)
 		}

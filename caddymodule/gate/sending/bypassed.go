@@ -1,4 +1,4 @@
-package gate
+package sending
 
 import (
 	"net/http"
@@ -12,9 +12,14 @@ import (
 	"github.com/stockgate/stockgate/filters/refuse"
 )
 
-// bypassed sends an order to the shop while orders pass without a reservation. The shop gets as many of them at a time as usual.
+// ServeBypassed sends a request to the shop while orders pass without a reservation. The shop gets as many of them at a
+// time as usual.
+func (c *Carrier) ServeBypassed(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	return c.Judge.ServeBypassed(w, r, bypassed{c, next})
+}
+
 type bypassed struct {
-	*Gate
+	*Carrier
 	next caddyhttp.Handler
 }
 

@@ -1,19 +1,23 @@
-package judge
+package cart
 
 import (
 	"context"
 	"errors"
 	"net/http"
 	"slices"
+	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
 	"github.com/stockgate/stockgate/filters/refuse"
-	"github.com/stockgate/stockgate/filters/scope"
 	"github.com/stockgate/stockgate/internal/sale"
 )
+
+// sessionPatience is how long an order whose turn has come waits for the requests of its session. Its place at the shop
+// is kept for it so long.
+const sessionPatience = 500 * time.Millisecond
 
 // turnVar is the variable of a request that has the credentials whose turn it has, a *heldTurns: another
 // gate in its route must not wait for them. The variable stays when the turn ends: a dial of reverse_proxy that goes on in
@@ -30,34 +34,53 @@ func heldBy(r *http.Request) []session.Key {
 	return nil
 }
 
+// Session is what a request has of its session.
+type Session struct {
+	// Keys are its credentials.
+	Keys []session.Key
+	// Turn is what the request has while it is the only one of its session, or of its cart; nil: it has none.
+	Turn *session.Exclusion
+}
+
+// EndTurn lets the next request of the session to the shop.
+func (s *Session) EndTurn(r *http.Request) {
+	if s.Turn != nil {
+		s.Turn.End()
+		if held, _ := caddyhttp.GetVar(r.Context(), turnVar).(*heldTurns); held != nil { // a judge around this one goes on
+			held.keys = slices.DeleteFunc(held.keys, s.Turn.Has)
+		}
+		s.Turn = nil
+	}
+}
+
 // TakeTurn waits until no other request of the session is at the shop.
-func (j *Judge) TakeTurn(r *http.Request, p *Case) (no *sale.Refusal, ends bool) {
-	if p.Turn != nil || !j.filters.Credentials.MayChange(r) {
-		return nil, false
+func (c *Clerk) TakeTurn(r *http.Request, v Visitor) (no *sale.Refusal) {
+	if v.Turn != nil || !c.filters.Credentials.MayChange(r) {
+		return nil
 	}
 	var odd error
-	p.Keys, odd = j.filters.Credentials.Keys(r, p.Repl)
-	if !j.waits(r, p) {
-		return nil, false
+	v.Keys, odd = c.filters.Credentials.Keys(r, v.Repl)
+	if !c.waits(r, v) {
+		return nil
 	}
 	if odd != nil {
-		return &sale.Refusal{Reason: sale.Malformed, Detail: odd.Error()}, false
+		return &sale.Refusal{Reason: sale.Malformed, Detail: odd.Error()}
 	}
-	missing := lacking(r, p.Keys)
+	missing := lacking(r, v.Keys)
 	if len(missing) == 0 {
-		return nil, false
+		return nil
 	}
-	if p.Turn, no = j.take(r.Context(), r, missing); no == nil {
+	if v.Turn, no = c.take(r, v, missing); no == nil {
 		hasTurnOf(r, missing)
 	}
-	return no, false
+	return no
 }
 
 // waits reports whether a request waits for others. A cart that is looked up for an attempt must not change,
 // whatever is excepted.
-func (j *Judge) waits(r *http.Request, p *Case) bool {
-	lookedUp := j.filters.Lookup != nil && p.Scope == scope.Attempt
-	return !p.dryRun() && (lookedUp || !j.filters.Credentials.Excepts(r, j.guarded.AlsoQuery))
+func (c *Clerk) waits(r *http.Request, v Visitor) bool {
+	lookedUp := c.filters.Lookup != nil && v.IsAttempt
+	return !v.DryRun && (lookedUp || !c.filters.Credentials.Excepts(r, c.routes))
 }
 
 // lacking returns the credentials of which neither this judge nor one around it has the turn.
@@ -76,17 +99,23 @@ func hasTurnOf(r *http.Request, keys []session.Key) {
 	held.keys = append(slices.Clone(held.keys), keys...)
 }
 
-// take waits for the turn of credentials until ctx ends.
-func (j *Judge) take(ctx context.Context, r *http.Request, keys []session.Key) (*session.Exclusion, *sale.Refusal) {
+// take waits for the turn of credentials.
+func (c *Clerk) take(r *http.Request, v Visitor, keys []session.Key) (*session.Exclusion, *sale.Refusal) {
+	ctx := r.Context()
+	if v.HasWaited {
+		patient, cancel := context.WithTimeout(ctx, sessionPatience)
+		defer cancel()
+		ctx = patient
+	}
 	client, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	turn, shared, err := session.Take(ctx, keys, client, j.edges())
+	turn, shared, err := session.Take(ctx, keys, client, c.edges())
 	if shared && session.WarnShared() {
-		j.log.Warn("clients of several addresses wait for one credential of one_at_a_time: is it an API key of the shop, and not that of a session?",
-			zap.Strings("credentials", j.OneAtATime.Credentials))
+		c.log.Warn("clients of several addresses wait for one credential of one_at_a_time: is it an API key of the shop, and not that of a session?",
+			zap.Strings("credentials", c.setup.OneAtATime.Credentials))
 	}
 	switch {
 	case errors.Is(err, session.ErrPending):
-		return nil, RefusePending
+		return nil, refuse.Pending
 	case err != nil: // the client has left
 		return nil, refuse.Unavailable
 	}
@@ -94,23 +123,12 @@ func (j *Judge) take(ctx context.Context, r *http.Request, keys []session.Key) (
 }
 
 // edges is where the edges agree on turns; nil: this one alone has them.
-func (j *Judge) edges() session.Edges {
-	if !j.OneAtATime.Shared {
+func (c *Clerk) edges() session.Edges {
+	if !c.setup.OneAtATime.Shared {
 		return nil
 	}
-	if d := j.App.Runtime(); d != nil {
+	if d := c.setup.App.Runtime(); d != nil {
 		return d
 	}
 	return session.NoEdges{}
-}
-
-// EndTurn lets the next request of the session to the shop.
-func (p *Case) EndTurn(r *http.Request) {
-	if p.Turn != nil {
-		p.Turn.End()
-		if held, _ := caddyhttp.GetVar(r.Context(), turnVar).(*heldTurns); held != nil { // a judge around this one goes on
-			held.keys = slices.DeleteFunc(held.keys, p.Turn.Has)
-		}
-		p.Turn = nil
-	}
 }

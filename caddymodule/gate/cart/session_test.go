@@ -1,4 +1,4 @@
-package judge
+package cart
 
 import (
 	"context"
@@ -25,8 +25,8 @@ func TestOwnTurnsEnd(t *testing.T) {
 		hasTurnOf(r, keys)
 		return turn
 	}
-	check := &Case{Requested: Requested{Turn: take(cookie)}}
-	gate := &Case{Requested: Requested{Turn: take(header).With(take(cart))}}
+	check := &Session{Turn: take(cookie)}
+	gate := &Session{Turn: take(header).With(take(cart))}
 	all := []session.Key{cookie, header, cart}
 	for range 2 {
 		if lacks := lacking(r, all); len(lacks) > 0 {

@@ -1,4 +1,4 @@
-package gate
+package line
 
 import (
 	"cmp"
@@ -16,11 +16,11 @@ import (
 
 // unlike reads an order's request as the gate reads it now. It returns what is not as it was when stock
 // was held for it, empty: nothing. known is false if that cannot be found out now.
-func (g *Gate) unlike(r *http.Request, made *order, saleID string, o *queue.Order) (what string, known bool) {
-	p := &order{gate: g, Case: judge.Case{Visit: judge.Visit{Purpose: judge.Trying, Began: made.Began, Repl: made.Repl, Out: make(http.Header), AsOf: o.At}}}
-	no, err := g.InScope(r, &p.Case)
+func (u *Usher) unlike(r *http.Request, made *judge.Case, saleID string, o *queue.Order) (what string, known bool) {
+	p := &judge.Case{Visit: judge.Visit{Purpose: judge.Trying, Began: made.Began, Repl: made.Repl, Out: make(http.Header), AsOf: o.At}}
+	no, err := u.InScope(r, p)
 	if no == nil && err == nil && p.Scope == scope.Attempt {
-		no, err = g.Read(r, &p.Case)
+		no, err = u.Read(r, p)
 	}
 	switch {
 	case err != nil:

@@ -1,4 +1,4 @@
-package gate
+package line
 
 import (
 	"context"
@@ -9,7 +9,6 @@ import (
 
 	"go.uber.org/zap"
 
-	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
 	"github.com/stockgate/stockgate/caddymodule/internal/timing"
@@ -31,30 +30,28 @@ const (
 var refuseCartChanged = sale.Refuse(sale.CartChanged)
 
 // verifies reports whether orders that wait are looked at once more before they are sent.
-func (g *Gate) verifies() bool { return g.Lookup != nil || g.TakesTurns() || g.asksClaims() }
+func (u *Usher) verifies() bool { return u.Terms.Lookup != nil || u.TakesTurns() || u.asksClaims() }
 
 // asksClaims reports whether `outcome ask` names an order by a claim of the buyer's token.
-func (g *Gate) asksClaims() bool {
-	return slices.ContainsFunc(g.terms.Asked.Names(), func(name string) bool { return strings.HasPrefix(name, "jwt.") })
+func (u *Usher) asksClaims() bool {
+	return slices.ContainsFunc(u.Terms.Asked.Names(), func(name string) bool { return strings.HasPrefix(name, "jwt.") })
 }
 
 // verify takes the turn of an order's session and looks its cart up. It returns nil if the cart is what stock
 // is held for, and p then has the turn. then is the attempt for which it is held.
-func (g *Gate) verify(r *http.Request, p *order, then *sale.Attempt, saleID string) *sale.Refusal {
+func (u *Usher) verify(r *http.Request, p *judge.Case, then *sale.Attempt, saleID string) *sale.Refusal {
 	// no other edge has the turn of the order until then
 	ctx, cancel := context.WithTimeout(r.Context(), timing.Turn.Now()*5/6)
 	defer cancel()
-	if g.TakesTurns() {
-		patient, cancel := context.WithTimeout(ctx, judge.SessionPatience)
-		defer cancel()
-		if no, _ := g.TakeTurn(r.WithContext(patient), &p.Case); no != nil {
+	if u.TakesTurns() {
+		if no, _ := u.TakeTurn(r.WithContext(ctx), p); no != nil {
 			return no
 		}
 	}
-	if g.Lookup == nil {
+	if u.Terms.Lookup == nil {
 		return nil
 	}
-	no := g.ReadCart(r.WithContext(ctx), &p.Case, nil)
+	no := u.ReadCart(r.WithContext(ctx), p, nil)
 	switch {
 	case no == nil && difference(p.Attempt, then, saleID) == "":
 		return nil
@@ -72,45 +69,48 @@ func isLater(no *sale.Refusal) bool {
 
 // verifyOpen verifies an order whose request is open and whose turn has come. It returns nil if the order may be
 // sent.
-func (g *Gate) verifyOpen(r *http.Request, p *order, t queue.Turn) *sale.Refusal {
-	now := &order{gate: g, Case: judge.Case{Visit: p.Visit, Requested: p.Requested}}
-	now.Purpose, now.Inquiry = judge.Sending, g.terms.Verifying
+func (u *Usher) verifyOpen(r *http.Request, p *judge.Case, t queue.Turn) *sale.Refusal {
+	now := &judge.Case{Visit: p.Visit, Requested: p.Requested}
+	now.Purpose = judge.Sending
 	began := time.Now()
-	no := g.verify(r, now, p.Attempt, t.Sale)
+	no := u.verify(r, now, p.Attempt, t.Sale)
 	if no == nil {
-		p.Document, p.Keys, p.Turn = now.Document, now.Keys, now.Turn
+		p.Document, p.Session = now.Document, now.Session
 		return nil
 	}
 	now.EndTurn(r)
 	if isLater(no) {
-		g.stepBack(r.Context(), p, t, began, true)
+		u.stepBack(r.Context(), p, t, began, true)
 	}
 	return no
 }
 
 // verifyStored is verifyOpen for an order that is sent without its request. One that must not be sent at all
 // is released.
-func (g *Gate) verifyStored(r *http.Request, p *order, t queue.Turn, o *queue.Order) bool {
+func (u *Usher) verifyStored(r *http.Request, p *judge.Case, t queue.Turn, o *queue.Order) bool {
 	began := time.Now()
-	now := &order{gate: g, Case: judge.Case{Visit: judge.Visit{Purpose: judge.Sending, Inquiry: g.terms.Verifying, Began: p.Began, Repl: p.Repl, Out: make(http.Header), AsOf: o.At}, Requested: judge.Requested{Scope: scope.Attempt}}}
-	no, what := g.readStored(r, now)
+	now := &judge.Case{
+		Visit:     judge.Visit{Purpose: judge.Sending, Began: p.Began, Repl: p.Repl, Out: make(http.Header), AsOf: o.At},
+		Requested: judge.Requested{Scope: scope.Attempt},
+	}
+	no, what := u.readStored(r, now)
 	if no == nil && what == "" {
-		no = g.verify(r, now, &o.Attempt, t.Sale)
+		no = u.verify(r, now, &o.Attempt, t.Sale)
 	}
 	if no == nil && what == "" {
-		p.Claims, p.Document, p.Keys, p.Turn = now.Claims, now.Document, now.Keys, now.Turn
+		p.Claims, p.Document, p.Session = now.Claims, now.Document, now.Session
 		return true
 	}
 	now.EndTurn(r)
 	ctx, q := context.WithoutCancel(r.Context()), p.Runtime.Queue()
 	switch {
 	case no != nil && isLater(no):
-		g.stepBack(ctx, p, t, began, false)
-	case what != "" || g.Lookup != nil && o.Reads != g.prints.reads: // it may be this gate that reads another cart in it
+		u.stepBack(ctx, p, t, began, false)
+	case what != "" || u.Terms.Lookup != nil && o.Reads != u.prints.reads: // it may be this gate that reads another cart in it
 		if what == "" {
 			what = string(no.Reason)
 		}
-		g.disown(ctx, p, t, o, what)
+		u.disown(ctx, p, t, o, what)
 	case q.Cancel(ctx, t.Sale, t.ID, string(no.Reason)) == nil:
 		meter.CountAttempt(t.Sale, "refused", no.Reason)
 	}
@@ -119,13 +119,13 @@ func (g *Gate) verifyStored(r *http.Request, p *order, t queue.Turn, o *queue.Or
 
 // readStored reads the request of an order before its cart is looked up, or asked about by a claim. what says what the gate cannot read as it
 // did when stock was held for the order.
-func (g *Gate) readStored(r *http.Request, p *order) (no *sale.Refusal, what string) {
-	if g.Lookup == nil && !g.asksClaims() {
+func (u *Usher) readStored(r *http.Request, p *judge.Case) (no *sale.Refusal, what string) {
+	if u.Terms.Lookup == nil && !u.asksClaims() {
 		return nil, ""
 	}
-	no, err := g.InScope(r, &p.Case)
+	no, err := u.InScope(r, p)
 	if no == nil && err == nil && p.Scope == scope.Attempt {
-		no, err = g.ReadRequest(r, &p.Case)
+		no, err = u.ReadRequest(r, p)
 	}
 	switch {
 	case err != nil:
@@ -142,7 +142,7 @@ func (g *Gate) readStored(r *http.Request, p *order) (no *sale.Refusal, what str
 
 // stepBack lets orders go first that came soon after one that cannot be sent now. ctx ends when the client of
 // an open request leaves.
-func (g *Gate) stepBack(ctx context.Context, p *order, t queue.Turn, began time.Time, open bool) {
+func (u *Usher) stepBack(ctx context.Context, p *judge.Case, t queue.Turn, began time.Time, open bool) {
 	timer := time.NewTimer(notNowFor - time.Since(began))
 	defer timer.Stop()
 	select {
@@ -150,18 +150,6 @@ func (g *Gate) stepBack(ctx context.Context, p *order, t queue.Turn, began time.
 	case <-ctx.Done():
 	}
 	if err := p.Runtime.Queue().StepBack(context.WithoutCancel(ctx), t, open); err != nil { // the turn ends by itself
-		g.Log().Debug("redis was not told that an order cannot be sent now", zap.String("reservation", t.ID), zap.Error(err))
-	}
-}
-
-// endTurnWith lets the next request of the session in when a forwarding has ended.
-func endTurnWith(p *order, f *forward.Forwarding) {
-	if turn, ended := p.Turn, f.Ended; turn != nil {
-		f.Ended = func() {
-			turn.End()
-			if ended != nil {
-				ended()
-			}
-		}
+		u.Log().Debug("redis was not told that an order cannot be sent now", zap.String("reservation", t.ID), zap.Error(err))
 	}
 }
