@@ -58,11 +58,15 @@ var sharedNames = map[string]string{
 // testRooms are the directories, and what lies below them, that are for tests and examples only.
 var testRooms = []string{"bench", "cmd", "e2e", "examples", "internal/test", "internal/shop", "internal/stampede", "caddymodule/internal/sitetest"}
 
+func isTestRoom(dir string) bool {
+	return slices.ContainsFunc(testRooms, func(test string) bool { return dir == test || strings.HasPrefix(dir, test+"/") })
+}
+
 // TestTypeNames: a name of an exported type stands for one thing over all packages, or sharedNames says why not.
 func TestTypeNames(t *testing.T) {
 	packages := make(map[string][]string) // that have a type of that name
 	for dir, files := range sources(t) {
-		if slices.ContainsFunc(testRooms, func(test string) bool { return dir == test || strings.HasPrefix(dir, test+"/") }) {
+		if isTestRoom(dir) {
 			continue
 		}
 		for _, file := range files {
