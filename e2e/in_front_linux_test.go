@@ -318,7 +318,7 @@ func TestInFrontSendsNoOrderTwice(t *testing.T) {
 	lost := buyer.goBuy(signed("lost", "7"))
 	await(t, "the shop has the order", s.working)
 	dying, other := f.first, f.second
-	if other.goroutines("gate.(*Gate).sell") > 0 {
+	if other.goroutines("gate/order.(*Taker).Sell") > 0 {
 		dying, other = other, dying
 	}
 	dying.kill()

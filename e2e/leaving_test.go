@@ -115,7 +115,7 @@ func TestBuyerLeavesWhileReserving(t *testing.T) {
 	await(t, "the buyer has left", left)
 	e.untilBuyersLeft()
 	proxy.ReleaseRequests()
-	eventually(t, "the attempt has ended", func() bool { return e.goroutines("gate.(*Gate).sell") == 0 })
+	eventually(t, "the attempt has ended", func() bool { return e.goroutines("gate/order.(*Taker).Sell") == 0 })
 	e.untilExpected("flash", 1, 0, 0, 0)
 	if r := e.buyOnceHeard(one("b", "7", 1, "")); r.status != http.StatusCreated {
 		t.Errorf("the unit was not sold to the next: %v", r)
@@ -187,7 +187,7 @@ func TestLeavingBuyerFindsHisAnswer(t *testing.T) {
 	e.untilBuyersLeft()
 	close(answer)
 	e.untilExpected("flash", 0, 0, 0, 1)
-	eventually(t, "the attempt has ended", func() bool { return e.goroutines("gate.(*Gate).sell") == 0 })
+	eventually(t, "the attempt has ended", func() bool { return e.goroutines("gate/order.(*Taker).Sell") == 0 })
 	r := e.buy(one("a", "7", 1, "").under("k1"))
 	if r.status != 201 || r.body != strings.Repeat("o", 2048) || r.header.Get("Stockgate-Replayed") != "true" {
 		t.Errorf("the buyer comes back: %v", r)
