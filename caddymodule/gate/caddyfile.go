@@ -29,7 +29,7 @@ func (g *Gate) CheckStatic() error {
 	if err := g.Judge.CheckStatic(); err != nil {
 		return err
 	}
-	if err := g.terms.Check(g.Filters().KnowsNames, g.Log()); err != nil {
+	if err := g.terms.Check(g.KnowsNames(), g.Log()); err != nil {
 		return err
 	}
 	_, err := guard.ExitPaths(g.ExitsAs)

@@ -79,7 +79,7 @@ func (g *Gate) provision(ctx caddy.Context) error {
 	if err := g.taker.Print(g); err != nil {
 		return err
 	}
-	if err := g.terms.Open(g.Filters().KnowsNames, g.Log()); err != nil {
+	if err := g.terms.Open(g.KnowsNames(), g.Log()); err != nil {
 		return err
 	}
 	g.taker.Open()

@@ -75,7 +75,7 @@ var (
 	Unavailable = sale.Refuse(sale.Unavailable)
 	// Duplicate refuses an attempt that equals one in flight.
 	Duplicate = sale.Refuse(sale.Duplicate)
-	// Pending refuses an attempt while another order of its buyer is under way.
+	// Pending refuses an attempt while another order of its buyer, or another request of its session, is under way.
 	Pending = sale.Refuse(sale.Pending)
 	// Busy refuses an attempt that finds no in-flight slot.
 	Busy = sale.Refuse(sale.Busy)

@@ -20,18 +20,19 @@ type Clerk struct {
 	// Verifying asks about the carts of orders that have waited; nil: as about others.
 	Verifying *inquiry.Inquiry
 
-	setup   *option.Setup
-	filters *option.Filters
-	log     *zap.Logger
-	routes  []route.QueryPath // query parameters that the shop takes for a path
-	heard   inquiry.Hearing   // whether lookups get useful answers
-	carts   session.Carts
-	noID    option.Silence // of the carts of requests that are no attempt
+	setup     *option.Setup
+	filters   *option.Filters
+	log       *zap.Logger
+	alsoQuery []route.QueryPath
+	heard     inquiry.Hearing // whether lookups get useful answers
+	carts     session.Carts
+	noID      option.Silence // of the carts of requests that are no attempt
 }
 
-// Open gives the clerk the options of its judge, and what they are compiled to.
-func (c *Clerk) Open(setup *option.Setup, filters *option.Filters, routes []route.QueryPath, log *zap.Logger) {
-	c.setup, c.filters, c.routes, c.log = setup, filters, routes, log
+// Open gives the clerk the options of its judge, and what they are compiled to. alsoQuery are the query parameters that the
+// shop takes for a path.
+func (c *Clerk) Open(setup *option.Setup, filters *option.Filters, alsoQuery []route.QueryPath, log *zap.Logger) {
+	c.setup, c.filters, c.alsoQuery, c.log = setup, filters, alsoQuery, log
 }
 
 // Visitor is a request, and what is known of it before its cart is.

@@ -144,7 +144,7 @@ func (c *Clerk) Unanswered(why string) *sale.Refusal {
 }
 
 // Count counts a lookup that the shop has answered, and says in the log where the answer is no cart. unread is the fault
-// in it; empty: none.
+// in it; empty: none. word is how the lookup ended, a label of the metric.
 func (c *Clerk) Count(told Contents, word, unread string) {
 	if meter.CountLookup(word, told.Took); word != string(sale.Unavailable) {
 		c.heard.Heard(c.log, c.filters.Lookup.Host(), unread)

@@ -80,7 +80,7 @@ func (c *Clerk) TakeTurn(r *http.Request, v Visitor) (no *sale.Refusal) {
 // whatever is excepted.
 func (c *Clerk) waits(r *http.Request, v Visitor) bool {
 	lookedUp := c.filters.Lookup != nil && v.IsAttempt
-	return !v.DryRun && (lookedUp || !c.filters.Credentials.Excepts(r, c.routes))
+	return !v.DryRun && (lookedUp || !c.filters.Credentials.Excepts(r, c.alsoQuery))
 }
 
 // lacking returns the credentials of which neither this judge nor one around it has the turn.

@@ -21,8 +21,8 @@ func (j *Judge) ReadsHeader(name string) bool {
 	return j.filters.Reader.ReadsHeader(name) || len(name) == len(refuse.AcceptLanguage) && strings.EqualFold(name, refuse.AcceptLanguage)
 }
 
-// Filters are what the options of the judge are compiled to.
-func (j *Judge) Filters() *option.Filters { return &j.filters }
+// KnowsNames reports placeholders of a question that the judge's values cannot fill in.
+func (j *Judge) KnowsNames() option.KnowsNames { return j.filters.KnowsNames }
 
 // Server is the server that the gate belongs to; nil: none.
 func (j *Judge) Server() *caddyhttp.Server { return j.server }

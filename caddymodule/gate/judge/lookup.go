@@ -13,7 +13,7 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 )
 
-// visitor is the attempt to the clerk, who has no cart for it yet.
+// visitor is what the clerk is told of the attempt.
 func (p *Case) visitor() cart.Visitor {
 	v := cart.Visitor{
 		Session: &p.Session, Repl: p.Repl, IsAttempt: p.Scope == scope.Attempt, DryRun: p.dryRun(), HasWaited: p.Purpose == Sending,
@@ -25,7 +25,8 @@ func (p *Case) visitor() cart.Visitor {
 	return v
 }
 
-// Documents are what was said of an attempt, for the values of a question.
+// Documents are the claims of the buyer's token and what the shop said about the cart, by the first step of the names
+// of values.
 func (p *Case) Documents() map[string][]byte {
 	return map[string][]byte{"jwt": p.Claims, "lookup": p.Document}
 }

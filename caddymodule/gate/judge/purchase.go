@@ -68,6 +68,7 @@ type Requested struct {
 	Claims []byte
 	// reading is for the cart; nil: the request says all.
 	reading *attempt.Reading
+	// Session has the credentials of the attempt, and its turn.
 	cart.Session
 }
 

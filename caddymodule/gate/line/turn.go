@@ -44,8 +44,8 @@ func (u *Usher) ServeLine(d *edgeruntime.Runtime) (leave func()) {
 		leaves = append(leaves, d.Queue().Serve(u.prints.reads, s))
 	}
 	return func() {
-		for _, leave := range leaves {
-			leave()
+		for _, end := range leaves {
+			end()
 		}
 	}
 }
@@ -175,7 +175,7 @@ func (u *Usher) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp
 	if f.Rules = v.Rules; v.Mode != u.Terms.Mode() {
 		f.Asker = nil
 	}
-	u.Leaves(p, f)
+	u.GoesToShop(p, f)
 	if v.AtMost > 0 {
 		timeout = min(timeout, v.AtMost)
 	}
@@ -187,13 +187,7 @@ func (u *Usher) serveTurn(w http.ResponseWriter, r *http.Request, next caddyhttp
 	if f.PutOff == nil {
 		return err
 	}
-	packed, err := q.Pack(t.Sale, t.ID, o)
-	if err == nil {
-		err = u.again(ctx, q, t, packed, f)
-	}
-	if err != nil {
-		u.putOffTooOften(ctx, d, t.Sale, t.ID, err)
-	}
+	u.putOffStored(ctx, d, t, o, f)
 	return nil
 }
 

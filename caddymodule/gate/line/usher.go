@@ -7,9 +7,6 @@ import (
 	"net/http"
 	"time"
 
-	"go.uber.org/zap"
-
-	"github.com/stockgate/stockgate/caddymodule/edgeruntime"
 	"github.com/stockgate/stockgate/caddymodule/forward"
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/gate/option/waiting"
@@ -36,7 +33,7 @@ type Usher struct {
 // Open prepares the usher. The judge and its terms are open.
 func (u *Usher) Open() {
 	u.Carrier.Open()
-	u.Clerk().Verifying = u.Terms.Verifying
+	u.Clerk().Verifying = u.Terms.Verifying // the clerk itself is opened with its judge's server
 }
 
 // Queued is an attempt whose order may wait, and what is known of that order.
@@ -55,7 +52,7 @@ type Queued struct {
 // Forget discards where the order is, because the attempt is read again.
 func (p *Queued) Forget() { p.Ticket, p.place = "", queue.Place{} }
 
-// Waits reports whether the order has a place in the line.
+// Waits reports whether Enqueue has put the order into the line. Await then waits for its turn.
 func (p *Queued) Waits() bool { return p.waiter != nil }
 
 // Enqueue reserves stock for an order that waits where others do.
@@ -187,7 +184,7 @@ func (u *Usher) tells(ctx context.Context, p *Queued, id string) sending.Takeoff
 	if no := u.Tell(ctx, p, id); no != nil {
 		return sending.Refused(no)
 	}
-	return sending.Takeoff{Way: sending.IsQueued}
+	return sending.Takeoff{Way: sending.IsAnswered}
 }
 
 // hasLeft is the answer about an order that is not in the line any more: a refusal where it was
@@ -208,46 +205,4 @@ func (u *Usher) Accept(w http.ResponseWriter, r *http.Request, p *Queued) error 
 	_, id, _ := p.Runtime.Queue().ReadTicket(p.Ticket)
 	p.Publish(r, "waiting", id)
 	return waiting.Accept(w, r, p.place, id, u.Terms.Queue.OrdersAt+"/"+p.Ticket)
-}
-
-// PutOff lets an order wait again that the shop wants later.
-func (u *Usher) PutOff(r *http.Request, p *Queued, pl *forward.InFlightSlot, f *forward.Forwarding) sending.Takeoff {
-	p.EndTurn(r)
-	ctx, id, q := context.WithoutCancel(r.Context()), f.Hold.ID, p.Runtime.Queue()
-	packed, err := u.pack(r, &p.Case, id)
-	if err == nil {
-		p.waiter = q.Enter(p.SaleID(), id, u.prints.order, packed)
-		err = u.again(ctx, q, queue.Turn{Sale: p.SaleID(), ID: id, Try: p.try}, packed, f)
-	}
-	if err == nil {
-		p.waiter.Wait()
-		return u.Await(r, p, pl, f.Hold)
-	}
-	if p.waiter != nil {
-		p.waiter.Leave()
-		p.waiter = nil
-	}
-	if u.putOffTooOften(ctx, p.Runtime, p.SaleID(), id, err) {
-		return sending.Refused(refuse.NotSent)
-	}
-	return u.tells(ctx, p, id)
-}
-
-// again puts an order into the line again that the shop wants later.
-func (u *Usher) again(ctx context.Context, q *queue.Queue, t queue.Turn, packed []byte, f *forward.Forwarding) error {
-	return q.Again(ctx, t, u.prints.order, packed, time.Duration(u.Terms.Queue.Longest), u.Terms.Hold.Margin, *f.PutOff, waiting.MostAgain)
-}
-
-// putOffTooOften releases an order that the shop has put off as often as it may, and says
-// whether that is so. After any other error Redis may have heard that it waits again: it is sent
-// once more, or in doubt at its deadline.
-func (u *Usher) putOffTooOften(ctx context.Context, d *edgeruntime.Runtime, saleID, id string, err error) bool {
-	if !errors.Is(err, queue.ErrTooOften) {
-		u.Log().Warn("redis did not say whether an order that the shop wants later waits again: if not, it is in doubt at its deadline",
-			zap.String("sale", saleID), zap.String("reservation", id), zap.Error(err))
-		return false
-	}
-	meter.CountAttempt(saleID, "released", "")
-	_, _ = d.ReleaseEventually(ctx, saleID, id, reservation.SourceShop, "put off too often")
-	return true
 }

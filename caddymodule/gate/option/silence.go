@@ -2,9 +2,9 @@ package option
 
 import "sync/atomic"
 
-// SilentAfter is the number of attempts without a value after which a gate says that its
+// silentAfter is the number of attempts without a value after which a gate says that its
 // configuration probably reads the wrong place.
-const SilentAfter = 200
+const silentAfter = 200
 
 // Silence notices a value that the first attempts of a gate all lack. It costs one atomic load
 // once it is settled.
@@ -13,7 +13,7 @@ type Silence struct {
 	seen    atomic.Int32
 }
 
-// Note counts an attempt. It returns true once: when all of the first SilentAfter attempts
+// Note counts an attempt. It returns true once: when all of the first silentAfter attempts
 // lacked the value.
 func (s *Silence) Note(lacks bool) bool {
 	if s.settled.Load() {
@@ -23,7 +23,7 @@ func (s *Silence) Note(lacks bool) bool {
 		s.settled.Store(true)
 		return false
 	}
-	if s.seen.Add(1) != SilentAfter {
+	if s.seen.Add(1) != silentAfter {
 		return false
 	}
 	return !s.settled.Swap(true)

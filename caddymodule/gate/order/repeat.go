@@ -160,7 +160,7 @@ func (t *Taker) cartWaits(r *http.Request, p *Deal, b *reservation.AlreadyBound)
 	return nil
 }
 
-// tellPlace tells the client of a repeat where the order of its key stands.
+// tellPlace tells the client of a repeat where the order of its key or cart stands.
 func (t *Taker) tellPlace(r *http.Request, p *Deal, b *reservation.AlreadyBound) *sale.Refusal {
 	if no := t.Tell(context.WithoutCancel(r.Context()), &p.Queued, b.ID); no != nil {
 		return no
@@ -199,11 +199,11 @@ func (t *Taker) replay(w http.ResponseWriter, r *http.Request, p *Deal) error {
 	return nil
 }
 
-// again forwards a sold order once more, for a shop that answers the same order in the same
+// forwardAgain forwards a sold order once more, for a shop that answers the same order in the same
 // way, with the token of its reservation and a new expiry time. Nothing is reserved or
 // charged. The number of repeats is bounded for each reservation, because each one costs
 // the shop work.
-func (t *Taker) again(r *http.Request, p *Deal, pl *forward.InFlightSlot) sending.Takeoff {
+func (t *Taker) forwardAgain(r *http.Request, p *Deal, pl *forward.InFlightSlot) sending.Takeoff {
 	if no := t.Terms.Repeated.Take(p.Out, p.bound.ID, time.Now()); no != nil {
 		return sending.Refused(no)
 	}

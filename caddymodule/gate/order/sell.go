@@ -34,7 +34,7 @@ func (t *Taker) Sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Hand
 	for sent := false; off.Way == sending.IsForwarded; sent = true {
 		f := off.Forwarding
 		f.SentBefore = sent
-		t.Leaves(&p.Case, f)
+		t.GoesToShop(&p.Case, f)
 		if err := f.Forward(w, r, next, off.Timeout); f.PutOff == nil {
 			return f.AnswerDoubt(w, r, t.Refuser(), t.Server(), err)
 		}
@@ -42,7 +42,7 @@ func (t *Taker) Sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Hand
 	}
 	pl.GiveBack() // before writing, because the client may be slow
 	switch {
-	case off.Way != sending.IsRefused:
+	case off.Way == sending.IsAnswered:
 		return t.Answer(w, r, p)
 	case off.Refusal == sending.RefuseLeft: // counted as released
 		return reply.Refuse(t.Refuser(), w, r, off.Refusal)
@@ -113,7 +113,7 @@ func (t *Taker) withoutSlot(r *http.Request, p *Deal, no *sale.Refusal) sending.
 		return sending.Refused(earlier)
 	}
 	if p.HasAnswer() {
-		return answerTo(p)
+		return sending.Takeoff{Way: sending.IsAnswered}
 	}
 	return sending.Refused(no)
 }
@@ -121,9 +121,9 @@ func (t *Taker) withoutSlot(r *http.Request, p *Deal, no *sale.Refusal) sending.
 // repeat gives an attempt what its earlier order got, or forwards that once more.
 func (t *Taker) repeat(r *http.Request, p *Deal, pl *forward.InFlightSlot) sending.Takeoff {
 	if p.HasAnswer() {
-		return answerTo(p)
+		return sending.Takeoff{Way: sending.IsAnswered}
 	}
-	return t.again(r, p, pl)
+	return t.forwardAgain(r, p, pl)
 }
 
 // reserve sends the reserve request to Redis. It goes on when the client leaves: an answer

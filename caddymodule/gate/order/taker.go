@@ -7,7 +7,6 @@ import (
 
 	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/gate/line"
-	"github.com/stockgate/stockgate/caddymodule/gate/sending"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/internal/edge"
 	"github.com/stockgate/stockgate/internal/store/reservation"
@@ -63,18 +62,10 @@ func (p *Deal) Found() (reservation string, answered bool) {
 	return p.bound.ID, p.stored != nil
 }
 
-// HasAnswer reports whether the attempt gets what its earlier order got.
+// HasAnswer reports whether the client is told the place of its order, or what the shop answered to an earlier one.
 func (p *Deal) HasAnswer() bool { return p.Ticket != "" || p.stored != nil }
 
-// answerTo is the answer to an attempt's earlier order, which it has.
-func answerTo(p *Deal) sending.Takeoff {
-	if p.Ticket != "" {
-		return sending.Takeoff{Way: sending.IsQueued}
-	}
-	return sending.Takeoff{Way: sending.IsReplayed}
-}
-
-// Answer answers an attempt with what its earlier order got.
+// Answer tells the client the place of its order, or answers as the shop answered an earlier one.
 func (t *Taker) Answer(w http.ResponseWriter, r *http.Request, p *Deal) error {
 	if p.Ticket != "" {
 		return t.Accept(w, r, &p.Queued)

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stockgate/stockgate/caddymodule/gate/option"
 	"github.com/stockgate/stockgate/filters/outcome"
 	"github.com/stockgate/stockgate/internal/store/record"
 )
@@ -26,7 +27,7 @@ func (t *Terms) Mode() record.Mode {
 }
 
 // openOutcome compiles what decides a reservation.
-func (t *Terms) openOutcome(knows KnowsNames) (err error) {
+func (t *Terms) openOutcome(knows option.KnowsNames) (err error) {
 	if t.Outcome != "" && t.Outcome != "response" && t.Outcome != "backend" && t.Outcome != "ask" {
 		return fmt.Errorf("outcome %q: there are response, ask and backend", t.Outcome)
 	}

@@ -40,16 +40,13 @@ type Terms struct {
 	otherRules    *outcome.Rules // of orders that were made with the other outcome mode
 }
 
-// KnowsNames reports placeholders of a question that a gate cannot fill in.
-type KnowsNames func(what string, i *inquiry.Inquiry) error
-
 // Bind gives the terms the options of a gate.
 func (t *Terms) Bind(own *SellingOptions, shared *option.Setup) {
 	t.SellingOptions, t.setup = own, shared
 }
 
 // Open compiles the options. Close releases what it acquires, even if it fails halfway.
-func (t *Terms) Open(knows KnowsNames, log *zap.Logger) (err error) {
+func (t *Terms) Open(knows option.KnowsNames, log *zap.Logger) (err error) {
 	if err := t.openOptions(knows); err != nil {
 		return err
 	}
@@ -65,7 +62,7 @@ func (t *Terms) Open(knows KnowsNames, log *zap.Logger) (err error) {
 }
 
 // Check is the part of Open that depends on options alone.
-func (t *Terms) Check(knows KnowsNames, log *zap.Logger) error {
+func (t *Terms) Check(knows option.KnowsNames, log *zap.Logger) error {
 	if err := t.openOptions(knows); err != nil {
 		return err
 	}
@@ -75,7 +72,7 @@ func (t *Terms) Check(knows KnowsNames, log *zap.Logger) error {
 	return t.Repeats.Check()
 }
 
-func (t *Terms) openOptions(knows KnowsNames) error {
+func (t *Terms) openOptions(knows option.KnowsNames) error {
 	if err := t.openOutcome(knows); err != nil {
 		return err
 	}

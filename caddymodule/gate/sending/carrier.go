@@ -1,4 +1,4 @@
-// Package sending prepares orders whose stock is held for the shop: it signs their tokens, and bounds how many are there.
+// Package sending prepares orders whose stock is held for the shop: it signs their tokens, and bounds how many are at the shop.
 package sending
 
 import (
@@ -18,7 +18,7 @@ import (
 
 const defaultMaxInFlight = 256
 
-// Carrier sends the orders of one gate to its shop.
+// Carrier prepares the orders of one gate for its shop, to which package forward takes them.
 type Carrier struct {
 	*judge.Judge
 	Terms     *selling.Terms
@@ -44,7 +44,8 @@ func (c *Carrier) Open() {
 	c.Inquirer = asking.New(c.Terms, c.Log())
 }
 
-// KeepConns lets requests know their connections, which are cut off where the client does not read the answer.
+// KeepConns keeps its connection in the context of each request, so that a client that does not read the answer can be
+// cut off.
 func (c *Carrier) KeepConns() {
 	if c.Server() != nil {
 		c.Server().RegisterConnContext(forward.WithConn)
@@ -113,9 +114,9 @@ func (c *Carrier) Unsent(r *http.Request, p *judge.Case, hold reservation.Hold) 
 	_, _ = p.Runtime.ReleaseEventually(context.WithoutCancel(r.Context()), hold.Sale, hold.ID, reservation.SourceUnsent, "unsent")
 }
 
-// Leaves is called when an order goes to the shop, which may change its cart: it is forgotten, and the next request of
-// its session is let in when the forwarding has ended.
-func (c *Carrier) Leaves(p *judge.Case, f *forward.Forwarding) {
+// GoesToShop is called when an order goes to the shop, which may change its cart: the edge forgets the cart, and lets
+// the next request of the session in when the forwarding has ended.
+func (c *Carrier) GoesToShop(p *judge.Case, f *forward.Forwarding) {
 	c.ForgetCart(p)
 	if turn, ended := p.Turn, f.Ended; turn != nil {
 		f.Ended = func() {

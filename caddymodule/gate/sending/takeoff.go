@@ -10,20 +10,19 @@ import (
 // Takeoff is what becomes of an attempt that the rules let pass.
 type Takeoff struct {
 	Way Way
-	// Forwarding is the way to the shop, which may take so long as Timeout.
+	// Forwarding takes the order to the shop, which may take as long as Timeout.
 	Forwarding *forward.Forwarding
 	Timeout    time.Duration
 	Refusal    *sale.Refusal
 }
 
-// Way is which of the answers an attempt gets.
+// Way is one of the ways on which an attempt goes.
 type Way uint8
 
 const (
 	IsRefused   Way = iota
 	IsForwarded     // the shop is asked
-	IsReplayed      // the client gets what the shop answered to it before
-	IsQueued        // the client gets its ticket
+	IsAnswered      // the client is told the place of its order, or what the shop answered to an earlier one
 )
 
 // Refused is the takeoff of an attempt that is refused.
