@@ -35,11 +35,11 @@ func (c *Clerk) Open(setup *option.Setup, filters *option.Filters, alsoQuery []r
 	c.setup, c.filters, c.alsoQuery, c.log = setup, filters, alsoQuery, log
 }
 
-// Visitor is a request, and what is known of it before its cart is.
+// Visitor is a request whose cart the clerk is to find.
 type Visitor struct {
 	*Session
 	Repl *caddy.Replacer
-	// IsAttempt: the cart is what is bought, and not only what may be changed.
+	// IsAttempt: the request buys the cart. Others may change it.
 	IsAttempt bool
 	// DryRun: nothing may come of the request. HasWaited: it is an order whose turn at the shop has come, which is
 	// kept for it for a moment only.

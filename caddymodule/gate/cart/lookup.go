@@ -137,7 +137,7 @@ func (c *Clerk) cartKeys(v Visitor, told Contents) (keys []session.Key, unnamed 
 	return keys, unnamed, nil
 }
 
-// Unanswered refuses a request because the shop did not say what is in its cart.
+// Unanswered refuses a request whose cart the shop did not show, and logs why.
 func (c *Clerk) Unanswered(why string) *sale.Refusal {
 	c.heard.Lost(c.log, c.filters.Lookup.Host(), why)
 	return refuse.Unavailable

@@ -36,7 +36,7 @@ func (u *Usher) Open() {
 	u.Clerk().Verifying = u.Terms.Verifying // the clerk itself is opened with its judge's server
 }
 
-// Queued is an attempt whose order may wait, and what is known of that order.
+// Queued is an attempt whose order may wait, with the place of that order.
 type Queued struct {
 	judge.Case
 	// Ticket names the order, which waits for the shop or is there; empty: the client is to hear the answer
