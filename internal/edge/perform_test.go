@@ -158,7 +158,7 @@ func TestPerformAfterRestarts(t *testing.T) {
 // comeDue has the acts that are to come be due, in the Redis of a store alone.
 func comeDue(t *testing.T, s *reservation.Store) {
 	t.Helper()
-	meta, c := s.Shard().ShardKeys("s")[shard.MetaKey], s.Shard().Redis
+	meta, c := s.Shard().ShardKeys("s")[shard.MetaKey], shard.Redis(s.Shard())
 	text, err := c.HGet(stocktest.Soon(t), meta, "acts").Result()
 	if err != nil {
 		t.Fatal(err)

@@ -192,7 +192,7 @@ func upToDate(t testing.TB, e *edge.Edge) bool {
 // seqOf is the number of the last entry of the journal of "s".
 func seqOf(t testing.TB, s *reservation.Store) int64 {
 	t.Helper()
-	seq, err := s.Shard().Redis.HGet(stocktest.Soon(t), s.Shard().ShardKeys("s")[shard.MetaKey], "seq").Int64()
+	seq, err := shard.Redis(s.Shard()).HGet(stocktest.Soon(t), s.Shard().ShardKeys("s")[shard.MetaKey], "seq").Int64()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -47,7 +47,7 @@ func leavesNothing(t *testing.T, s *Server) {
 // set sets an option of the running server.
 func set(t *testing.T, s *Server, name, value string) {
 	t.Helper()
-	if err := s.keeper.Redis.ConfigSet(stocktest.Soon(t), name, value).Err(); err != nil {
+	if err := shard.Redis(s.keeper).ConfigSet(stocktest.Soon(t), name, value).Err(); err != nil {
 		t.Error(err)
 	}
 }

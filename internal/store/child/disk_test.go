@@ -310,7 +310,7 @@ func TestStoppedTransaction(t *testing.T) {
 			if n := stocktest.CellA(t, store).Available; n != 14 {
 				t.Errorf("start %d: %d units, want 14", start, n)
 			}
-			if n, err := store.Shard().Redis.Exists(stocktest.Soon(t), "k").Result(); n != 0 || err != nil {
+			if n, err := shard.Redis(store.Shard()).Exists(stocktest.Soon(t), "k").Result(); n != 0 || err != nil {
 				t.Errorf("start %d: half of a transaction was applied, %v", start, err)
 			}
 			s.Close()
@@ -328,7 +328,7 @@ func TestRewriteIsNoLoss(t *testing.T) {
 	s, _ := open(t, dir)
 	set := func(name, value string) {
 		t.Helper()
-		if err := s.keeper.Redis.ConfigSet(stocktest.Soon(t), name, value).Err(); err != nil {
+		if err := shard.Redis(s.keeper).ConfigSet(stocktest.Soon(t), name, value).Err(); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -54,13 +54,13 @@ func NameOf(o *shard.Options) (string, error) {
 	if err := o.Validate(); err != nil {
 		return "", err
 	}
-	u, err := o.Universal()
+	addresses, database, err := o.Where()
 	if err != nil {
 		return "", err
 	}
-	name := strings.Join(u.Addrs, " ")
-	if u.DB != 0 {
-		name += fmt.Sprintf("/%d", u.DB)
+	name := strings.Join(addresses, " ")
+	if database != 0 {
+		name += fmt.Sprintf("/%d", database)
 	}
 	return name, nil
 }

@@ -114,7 +114,7 @@ func sells(t *testing.T, store *reservation.Store, id string) bool {
 
 func rawOf(t *testing.T, store *reservation.Store) *stocktest.Raw {
 	t.Helper()
-	raw, err := stocktest.ReadRaw(stocktest.Soon(t), store.Shard().Redis, store.Shard().ShardKeys("s"), 0)
+	raw, err := stocktest.ReadRaw(stocktest.Soon(t), shard.Redis(store.Shard()), store.Shard().ShardKeys("s"), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func TestMoveAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	meta := here.Shard().ListKey("bots", "meta") // an edge may have written no schema
-	if n, err := here.Shard().Redis.HDel(stocktest.Soon(t), meta, "schema").Result(); n != 1 || err != nil {
+	if n, err := shard.Redis(here.Shard()).HDel(stocktest.Soon(t), meta, "schema").Result(); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	before := rawOf(t, here)
@@ -202,7 +202,7 @@ func TestMoveAndBack(t *testing.T) {
 	if answer, err := there.Shard().StoredAnswer(stocktest.Soon(t), "s", "sold"); err != nil || string(answer) != "thanks" {
 		t.Errorf("the answer is %q, %v", answer, err)
 	}
-	if left, err := there.Shard().Redis.PTTL(stocktest.Soon(t), there.Shard().AnswerKey("s", "sold")).Result(); err != nil || left <= 0 || left > time.Hour {
+	if left, err := shard.Redis(there.Shard()).PTTL(stocktest.Soon(t), there.Shard().AnswerKey("s", "sold")).Result(); err != nil || left <= 0 || left > time.Hour {
 		t.Errorf("the answer expires in %v, %v", left, err)
 	}
 	if n, err := lists.New(there.Shard()).Add(stocktest.Soon(t), secret, "bots", entries); err != nil || n != 0 {
@@ -373,8 +373,8 @@ func TestMoverDies(t *testing.T) {
 			to := destination(t, "", at(into, prefix))
 			d := dying{new(atomic.Int64), delivered}
 			d.left.Store(int64(n))
-			dead.Shard().Redis.AddHook(d)
-			to.Client().Redis.AddHook(d)
+			shard.Redis(dead.Shard()).AddHook(d)
+			shard.Redis(to.Client()).AddHook(d)
 			_, err := move.Run(stocktest.Soon(t), options(dead, to))
 			finished = err == nil
 			left := noted(t, here) == shard.Left
@@ -499,7 +499,7 @@ func TestMoveNoticesChanges(t *testing.T) {
 	here := stocktest.OpenStore(t, at(from, "p"))
 	sold(t, here)
 	o := options(here, destination(t, "", at(into, "p")))
-	o.To.Client().Redis.AddHook(after{"HSET", func() { // of the destination, so that the source is frozen
+	shard.Redis(o.To.Client()).AddHook(after{"HSET", func() { // of the destination, so that the source is frozen
 		if err := from.Client().HSet(stocktest.Soon(t), here.Shard().ShardKeys("s")[shard.CellsKey], "a", "1 1 0 0 0").Err(); err != nil {
 			t.Error(err)
 		}
@@ -542,7 +542,7 @@ func TestLateNote(t *testing.T) {
 	here := stocktest.OpenStore(t, at(from, "p"))
 	sold(t, here)
 	mover := stocktest.OpenStore(t, at(from, "p"))
-	mover.Shard().Redis.AddHook(before{"exec", func() {
+	shard.Redis(mover.Shard()).AddHook(before{"exec", func() {
 		if err := move.Undo(stocktest.Soon(t), here); err != nil {
 			t.Error(err)
 		}

@@ -45,7 +45,7 @@ func TestOrphansAfterAFailure(t *testing.T) {
 	e := stocktest.Selling(t, stocktest.Options(s), 10)
 	fails := &failing{operation: &lua.Orphans.Name}
 	fails.left.Store(2)
-	e.Store.Shard().Redis.AddHook(fails)
+	shard.Redis(e.Store.Shard()).AddHook(fails)
 	a := openWith(t, "A", e, one, shortly)
 	a.line("r1", "lost")
 	keys := a.Store.Shard().ShardKeys("s")

@@ -416,7 +416,7 @@ func TestPaceOfLateTurns(t *testing.T) {
 func went(t *testing.T, s *shop) (orders int64) {
 	t.Helper()
 	c := s.Store.Shard()
-	all, err := c.Redis.HGetAll(stocktest.Soon(t), c.ShardKeys("s")[shard.QueueKey]).Result()
+	all, err := shard.Redis(c).HGetAll(stocktest.Soon(t), c.ShardKeys("s")[shard.QueueKey]).Result()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -95,7 +95,7 @@ func TestDeletedTogether(t *testing.T) {
 					must(err)
 				}
 			}
-			first.Shard().Redis.AddHook(&test.meanwhile)
+			shard.Redis(first.Shard()).AddHook(&test.meanwhile)
 			must(first.Delete(ctx, "s", false))
 			if test.before+test.after != "" {
 				t.Fatal("nothing happened meanwhile: the test proves nothing")
@@ -136,7 +136,7 @@ func TestWhatIsNotDeleted(t *testing.T) {
 				t.Fatal(err)
 			}
 			if test.field != "" {
-				if err := s.Shard().Redis.HSet(ctx, s.Shard().ShardKeys("s")[shard.MetaKey], test.field, 5).Err(); err != nil {
+				if err := shard.Redis(s.Shard()).HSet(ctx, s.Shard().ShardKeys("s")[shard.MetaKey], test.field, 5).Err(); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -157,9 +157,9 @@ func (s *Store) CallSeq(ctx context.Context, sale string, latest Latest, ops ...
 				args = append(append(args, op.Name, len(op.Args)), op.Args...)
 			}
 		}
-		raw, err := s.shard.Redis.EvalSha(ctx, script.SHA, s.shard.ShardKeys(sale), args...).Slice()
+		raw, err := shard.Redis(s.shard).EvalSha(ctx, script.SHA, s.shard.ShardKeys(sale), args...).Slice()
 		if shard.NotLoaded(err) {
-			raw, err = s.shard.Redis.Eval(ctx, script.Source, s.shard.ShardKeys(sale), args...).Slice()
+			raw, err = shard.Redis(s.shard).Eval(ctx, script.Source, s.shard.ShardKeys(sale), args...).Slice()
 		}
 		if err != nil {
 			return 0, 0, nil, shard.Explain(err)

@@ -11,6 +11,7 @@ import (
 	"github.com/stockgate/stockgate/internal/sale"
 	"github.com/stockgate/stockgate/internal/store/record"
 	"github.com/stockgate/stockgate/internal/store/reservation"
+	"github.com/stockgate/stockgate/internal/store/shard"
 	"github.com/stockgate/stockgate/internal/test/redistest"
 	"github.com/stockgate/stockgate/internal/test/stocktest"
 )
@@ -197,7 +198,7 @@ func TestFoundWhileSwapped(t *testing.T) {
 				t.Error(refusal, err)
 			}
 		}
-		c.Shard().Redis.AddHook(&swapped)
+		shard.Redis(c.Shard()).AddHook(&swapped)
 		found, err := c.ByRef(stocktest.Soon(t), "s", "order-1")
 		if swapped.after != "" {
 			t.Fatal("nothing happened meanwhile: the test proves nothing")

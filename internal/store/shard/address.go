@@ -38,9 +38,9 @@ func isHost(a string) bool {
 	return a != "" && !strings.ContainsAny(a, ":/@ ")
 }
 
-// Universal returns the options of a client. Its Addrs are host:port, or the path of a socket: a
+// universal returns the options of a client. Its Addrs are host:port, or the path of a socket: a
 // URL, which may hold a password, is read.
-func (o *Options) Universal() (*redis.UniversalOptions, error) {
+func universal(o *Options) (*redis.UniversalOptions, error) {
 	u := &redis.UniversalOptions{
 		Addrs:      o.Addresses,
 		MasterName: o.Sentinel, IsClusterMode: o.Cluster,
@@ -62,7 +62,7 @@ func (o *Options) Universal() (*redis.UniversalOptions, error) {
 	if o.TLS {
 		u.TLSConfig = new(tls.Config)
 	}
-	if err := o.readAddresses(u); err != nil {
+	if err := readAddresses(o, u); err != nil {
 		return nil, err
 	}
 	if u.TLSConfig != nil {
@@ -71,16 +71,16 @@ func (o *Options) Universal() (*redis.UniversalOptions, error) {
 	return u, nil
 }
 
-func (o *Options) readAddresses(u *redis.UniversalOptions) error {
+func readAddresses(o *Options, u *redis.UniversalOptions) error {
 	for _, a := range o.Addresses {
 		socket := isSocket(a)
 		switch {
 		case (socket || strings.Contains(a, "://")) && len(o.Addresses) > 1:
 			return errors.New("redis: give several addresses as host:port; a URL stands alone, and a socket too")
 		case socket:
-			return o.readSocket(u, a)
+			return readSocket(o, u, a)
 		case strings.Contains(a, "://"):
-			return o.readURL(u, a)
+			return readURL(o, u, a)
 		case strings.Contains(a, "@"): // what stands before it may be a password
 			return errors.New("redis: an address with a user or a password is a URL: write redis://user:password@host:6379/0")
 		}
@@ -91,12 +91,22 @@ func (o *Options) readAddresses(u *redis.UniversalOptions) error {
 	return nil
 }
 
+// Where returns where the options lead, without a user or a password: host:port each, or the path of a socket, and
+// the number of the database.
+func (o *Options) Where() (addresses []string, database int, err error) {
+	u, err := universal(o)
+	if err != nil {
+		return nil, 0, err
+	}
+	return u.Addrs, u.DB, nil
+}
+
 // isSocket tells whether an address is a Unix socket: a path, a URL, or unix//path as Caddy writes it.
 func isSocket(a string) bool {
 	return strings.HasPrefix(a, "unix:") || strings.HasPrefix(a, "unix/") || strings.HasPrefix(a, "/") && !strings.Contains(a, ":")
 }
 
-func (o *Options) readSocket(u *redis.UniversalOptions, a string) error {
+func readSocket(o *Options, u *redis.UniversalOptions, a string) error {
 	switch {
 	case o.Sentinel != "" || o.Cluster:
 		return errors.New("redis: a socket is one server on this machine: sentinel and cluster need addresses with a port")
@@ -104,7 +114,7 @@ func (o *Options) readSocket(u *redis.UniversalOptions, a string) error {
 		return errors.New("redis: a socket has no TLS: leave `tls` out")
 	}
 	if strings.HasPrefix(a, "unix:") {
-		return o.readURL(u, a)
+		return readURL(o, u, a)
 	}
 	at := strings.TrimPrefix(a, "unix/")
 	if !path.IsAbs(at) || path.Clean(at) != at {
@@ -115,7 +125,7 @@ func (o *Options) readSocket(u *redis.UniversalOptions, a string) error {
 }
 
 // readURL reads the only address. The URL may hold a password: an error names the fault, not the URL.
-func (o *Options) readURL(u *redis.UniversalOptions, a string) error {
+func readURL(o *Options, u *redis.UniversalOptions, a string) error {
 	parsed, err := redis.ParseURL(a)
 	if err != nil || strings.Contains(a, "#") || parsed.Network == "unix" && !path.IsAbs(parsed.Addr) {
 		return errors.New("redis: the URL cannot be read; write redis://user:password@host:6379/0, rediss://… or unix:///run/redis/redis.sock; percent-encode what is special in the password: # as %23, / as %2F, ? as %3F, @ as %40, % as %25")
@@ -135,8 +145,8 @@ func (o *Options) readURL(u *redis.UniversalOptions, a string) error {
 }
 
 // reached returns the options of another server that belongs to the same Redis, at host:port.
-func (o *Options) reached(address string) (*redis.UniversalOptions, error) {
-	u, err := o.Universal()
+func reached(o *Options, address string) (*redis.UniversalOptions, error) {
+	u, err := universal(o)
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func (s *Client) StockKeys(ctx context.Context) ([]string, error) {
 // allKeys returns the keys under the prefix, some of them twice.
 func (s *Client) allKeys(ctx context.Context) (all []string, err error) {
 	var mu sync.Mutex
-	err = s.eachServer(ctx, func(ctx context.Context, c redis.Cmdable) error {
+	err = eachServer(ctx, s, func(ctx context.Context, c redis.Cmdable) error {
 		for cursor := uint64(0); ; {
 			keys, next, err := c.Scan(ctx, cursor, globEscape.Replace(s.prefix)+":*", 1000).Result()
 			if err != nil {
@@ -58,11 +58,11 @@ func (s *Client) allKeys(ctx context.Context) (all []string, err error) {
 var globEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`)
 
 // eachServer calls do for the server, or for each master of a cluster at the same time.
-func (s *Client) eachServer(ctx context.Context, do func(context.Context, redis.Cmdable) error) error {
-	if cluster, ok := s.Redis.(*redis.ClusterClient); ok {
+func eachServer(ctx context.Context, s *Client, do func(context.Context, redis.Cmdable) error) error {
+	if cluster, ok := on(s.redis).(*redis.ClusterClient); ok {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return do(ctx, c) })
 	}
-	return do(ctx, s.Redis)
+	return do(ctx, on(s.redis))
 }
 
 // CopyTo copies keys, with the times at which they expire, to another Redis, which has none of them. The versions of
@@ -131,7 +131,7 @@ func (s *Client) digest(ctx context.Context, key string) (d digest, err error) {
 // elements yields the content of a key, some elements at a time: of a hash its fields and values, of a sorted set members and
 // scores, of a stream ids and what follows them. Nothing is yielded of a key that does not exist.
 func (s *Client) elements(ctx context.Context, key string, yield func(kind string, some [][]string) error) error {
-	kind, err := s.Redis.Type(ctx, key).Result()
+	kind, err := on(s.redis).Type(ctx, key).Result()
 	if err != nil {
 		return Explain(err)
 	}
@@ -139,7 +139,7 @@ func (s *Client) elements(ctx context.Context, key string, yield func(kind strin
 	case "none":
 		return nil
 	case "string":
-		text, err := s.Redis.Get(ctx, key).Result()
+		text, err := on(s.redis).Get(ctx, key).Result()
 		if err != nil {
 			return Explain(err)
 		}
@@ -166,9 +166,9 @@ func (s *Client) scanKey(ctx context.Context, key, kind string, cursor uint64) (
 	parts := 2
 	switch kind {
 	case "hash":
-		flat, next, err = s.Redis.HScan(ctx, key, cursor, "", copyAtOnce).Result()
+		flat, next, err = on(s.redis).HScan(ctx, key, cursor, "", copyAtOnce).Result()
 	case "zset":
-		flat, next, err = s.Redis.ZScan(ctx, key, cursor, "", copyAtOnce).Result()
+		flat, next, err = on(s.redis).ZScan(ctx, key, cursor, "", copyAtOnce).Result()
 		for i := 1; i < len(flat); i += 2 { // servers write the same number in different ways
 			score, err := strconv.ParseFloat(flat[i], 64)
 			if err != nil {
@@ -178,7 +178,7 @@ func (s *Client) scanKey(ctx context.Context, key, kind string, cursor uint64) (
 		}
 	case "set":
 		parts = 1
-		flat, next, err = s.Redis.SScan(ctx, key, cursor, "", copyAtOnce).Result()
+		flat, next, err = on(s.redis).SScan(ctx, key, cursor, "", copyAtOnce).Result()
 	default:
 		return nil, 0, fmt.Errorf("it is a %s: stockgate has no such key, another client has written it", kind)
 	}
@@ -191,7 +191,7 @@ func (s *Client) entries(ctx context.Context, key string, yield func(some [][]st
 		return err
 	}
 	for from := "-"; ; {
-		raw, err := s.Redis.Do(ctx, "XRANGE", key, from, "+", "COUNT", copyAtOnce).Slice()
+		raw, err := on(s.redis).Do(ctx, "XRANGE", key, from, "+", "COUNT", copyAtOnce).Slice()
 		if err != nil {
 			return Explain(err)
 		}
@@ -222,7 +222,7 @@ func (s *Client) addElements(ctx context.Context, key, kind string, some [][]str
 		return nil
 	}
 	if kind == "stream" {
-		pipe := s.Redis.Pipeline()
+		pipe := on(s.redis).Pipeline()
 		for _, entry := range some {
 			pipe.Do(ctx, words([]any{"XADD", key}, entry...)...)
 		}
@@ -237,7 +237,7 @@ func (s *Client) addElements(ctx context.Context, key, kind string, some [][]str
 		}
 		command = words(command, parts...)
 	}
-	return Explain(s.Redis.Do(ctx, command...).Err())
+	return Explain(on(s.redis).Do(ctx, command...).Err())
 }
 
 func words(command []any, more ...string) []any {
@@ -258,20 +258,20 @@ func (s *Client) copyRest(ctx context.Context, to *Client, key string) error {
 			return err
 		}
 	}
-	left, err := s.Redis.PTTL(ctx, key).Result()
+	left, err := on(s.redis).PTTL(ctx, key).Result()
 	if err != nil || left <= 0 {
 		return Explain(err)
 	}
-	return Explain(to.Redis.PExpire(ctx, key, left).Err())
+	return Explain(on(to.redis).PExpire(ctx, key, left).Err())
 }
 
 // lastID is the newest id that a stream has had; empty: the key is no stream.
 func (s *Client) lastID(ctx context.Context, key string) (string, error) {
-	kind, err := s.Redis.Type(ctx, key).Result()
+	kind, err := on(s.redis).Type(ctx, key).Result()
 	if err != nil || kind != "stream" {
 		return "", Explain(err)
 	}
-	info, err := s.Redis.XInfoStream(ctx, key).Result()
+	info, err := on(s.redis).XInfoStream(ctx, key).Result()
 	if err != nil {
 		return "", Explain(err)
 	}
@@ -280,24 +280,24 @@ func (s *Client) lastID(ctx context.Context, key string) (string, error) {
 
 // setLastID sets the newest id of a stream, which may have no entries.
 func (s *Client) setLastID(ctx context.Context, key, last string) error {
-	n, err := s.Redis.Exists(ctx, key).Result()
+	n, err := on(s.redis).Exists(ctx, key).Result()
 	if err != nil {
 		return Explain(err)
 	}
 	if n == 0 {
-		pipe := s.Redis.TxPipeline()
+		pipe := on(s.redis).TxPipeline()
 		pipe.XAdd(ctx, &redis.XAddArgs{Stream: key, ID: last, Values: []string{"m", ""}})
 		pipe.XDel(ctx, key, last)
 		_, err := pipe.Exec(ctx)
 		return Explain(err)
 	}
-	return Explain(s.Redis.Do(ctx, "XSETID", key, last).Err())
+	return Explain(on(s.redis).Do(ctx, "XSETID", key, last).Err())
 }
 
 // DropKeys deletes keys.
 func (s *Client) DropKeys(ctx context.Context, keys []string) error {
 	for some := range slices.Chunk(keys, copyAtOnce) {
-		pipe := s.Redis.Pipeline() // in a cluster, their servers differ
+		pipe := on(s.redis).Pipeline() // in a cluster, their servers differ
 		for _, key := range some {
 			pipe.Unlink(ctx, key)
 		}

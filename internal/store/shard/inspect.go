@@ -50,15 +50,15 @@ type Server struct {
 
 // Inspect asks Redis about itself: one server, or the masters of a cluster.
 func (s *Client) Inspect(ctx context.Context) ([]Server, error) {
-	cluster, ok := s.Redis.(*redis.ClusterClient)
+	cluster, ok := on(s.redis).(*redis.ClusterClient)
 	if !ok {
-		one, err := s.inspect(ctx, s.Redis)
+		one, err := inspect(ctx, s, on(s.redis))
 		return []Server{one}, err
 	}
 	var mu sync.Mutex
 	var all []Server
 	err := cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
-		one, err := s.inspect(ctx, c)
+		one, err := inspect(ctx, s, c)
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, one)
@@ -67,7 +67,7 @@ func (s *Client) Inspect(ctx context.Context) ([]Server, error) {
 	return all, Explain(err)
 }
 
-func (s *Client) inspect(ctx context.Context, c redis.Cmdable) (Server, error) {
+func inspect(ctx context.Context, s *Client, c redis.Cmdable) (Server, error) {
 	if err := c.Ping(ctx).Err(); err != nil { // dials, so that dialing does not count as Delay
 		return Server{}, Explain(err)
 	}
@@ -95,16 +95,16 @@ func (s *Client) inspect(ctx context.Context, c redis.Cmdable) (Server, error) {
 		on := save["save"] != ""
 		one.Snapshots = &on
 	}
-	if u, err := s.Options.Universal(); err == nil && u.Username != "default" {
+	if u, err := universal(&s.Options); err == nil && u.Username != "default" {
 		one.User = u.Username
 	}
-	one.Replays = s.replays(ctx, c)
+	one.Replays = replays(ctx, s, c)
 	return one, nil
 }
 
 // replays tells whether the default user may do what the append-only file of a sale has; nil: it cannot be
 // asked.
-func (s *Client) replays(ctx context.Context, c redis.Cmdable) *bool {
+func replays(ctx context.Context, s *Client, c redis.Cmdable) *bool {
 	key, may := s.ShardKeys("any")[MetaKey], true
 	for _, command := range [][]any{{"exec"}, {"hset", key, "field", "value"}, {"xadd", key, "*", "field", "value"}, {"zadd", key, "1", "member"}, {"unlink", key}} {
 		said, err := c.ACLDryRun(ctx, "default", command...).Result()
@@ -182,7 +182,7 @@ type Schemas struct {
 // Schemas reads which layout the keys of sales have. waits reports whether a sale has a waiting list: others do not get
 // the newest one.
 func (s *Client) Schemas(ctx context.Context, ids []string, waits func(id string) bool) (Schemas, error) {
-	pipe := s.Redis.Pipeline() // not MULTI: a full Redis refuses it
+	pipe := on(s.redis).Pipeline() // not MULTI: a full Redis refuses it
 	schemas := make([]*redis.StringCmd, len(ids))
 	for i, id := range ids {
 		schemas[i] = pipe.HGet(ctx, s.ShardKeys(id)[MetaKey], "schema")
@@ -211,6 +211,6 @@ func (s *Client) Schemas(ctx context.Context, ids []string, waits func(id string
 // Listeners is how many edges listen for notices. One node of a cluster cannot count those of
 // the others.
 func (s *Client) Listeners(ctx context.Context) (int64, error) {
-	n, err := s.Redis.PubSubNumSub(ctx, s.Channel()).Result()
+	n, err := on(s.redis).PubSubNumSub(ctx, s.Channel()).Result()
 	return n[s.Channel()], Explain(err)
 }

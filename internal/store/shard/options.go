@@ -104,7 +104,7 @@ func (o *Options) Validate() error {
 		return fmt.Errorf("redis: replica_acks waits %v, which must be less than timeout %v", o.ReplicaAcksWait, o.Timeout)
 	}
 	o.Addresses = withPorts(o.Addresses, o.Sentinel != "")
-	u, err := o.Universal()
+	u, err := universal(o)
 	if err != nil {
 		return err
 	}

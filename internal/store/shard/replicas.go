@@ -65,16 +65,16 @@ type Evaluated struct {
 // EvalReplicated runs scripts one after the other on one connection, which is none of those for attempts.
 // Then it waits once until replica_acks replicas have what the scripts wrote.
 func (s *Client) EvalReplicated(ctx context.Context, calls ...ScriptCall) []Evaluated {
-	return s.evalReplicated(ctx, s.Redis, s.Options.ReplicaAcks, calls...)
+	return evalReplicated(ctx, s, on(s.redis), s.Options.ReplicaAcks, calls...)
 }
 
-func (s *Client) evalReplicated(ctx context.Context, client redis.UniversalClient, acks int, calls ...ScriptCall) []Evaluated {
+func evalReplicated(ctx context.Context, s *Client, client redis.UniversalClient, acks int, calls ...ScriptCall) []Evaluated {
 	pipe := client.Pipeline()
 	evals := make([]*redis.Cmd, len(calls))
 	for i, c := range calls {
 		evals[i] = pipe.EvalSha(ctx, c.script.SHA, c.keys, c.args...)
 	}
-	short := s.waitForReplicas(ctx, pipe, acks)
+	short := waitForReplicas(ctx, s, pipe, acks)
 	out := make([]Evaluated, len(calls))
 	for i, eval := range evals {
 		if out[i].Raw, out[i].Err = eval.Slice(); out[i].Err == nil && short != nil {
@@ -86,7 +86,7 @@ func (s *Client) evalReplicated(ctx context.Context, client redis.UniversalClien
 
 // EvalEach runs scripts of several sales in one round trip, on no connection of attempts.
 func (s *Client) EvalEach(ctx context.Context, calls ...ScriptCall) []Evaluated {
-	pipe, evals := s.Redis.Pipeline(), make([]*redis.Cmd, len(calls))
+	pipe, evals := on(s.redis).Pipeline(), make([]*redis.Cmd, len(calls))
 	for i, c := range calls {
 		evals[i] = pipe.EvalSha(ctx, c.script.SHA, c.keys, c.args...)
 	}
@@ -94,7 +94,7 @@ func (s *Client) EvalEach(ctx context.Context, calls ...ScriptCall) []Evaluated 
 	out := make([]Evaluated, len(calls))
 	for i, c := range calls {
 		if out[i].Raw, out[i].Err = evals[i].Slice(); NotLoaded(out[i].Err) {
-			out[i].Raw, out[i].Err = s.eval(ctx, s.Redis, c.script, c.keys, c.args, 0)
+			out[i].Raw, out[i].Err = eval(ctx, s, on(s.redis), c.script, c.keys, c.args, 0)
 		}
 		out[i].Err = Explain(out[i].Err)
 	}
@@ -103,7 +103,7 @@ func (s *Client) EvalEach(ctx context.Context, calls ...ScriptCall) []Evaluated 
 
 // waitForReplicas sends a pipeline and waits until acks replicas have what it wrote, and
 // everything that was written before it. It returns nil when they have it.
-func (s *Client) waitForReplicas(ctx context.Context, pipe redis.Pipeliner, acks int) error {
+func waitForReplicas(ctx context.Context, s *Client, pipe redis.Pipeliner, acks int) error {
 	// WAIT counts from the last write of its own connection. A repeated operation writes
 	// nothing, but its answer must wait until the replicas have the first write. A PUBLISH
 	// reaches the replicas like a write, changes nothing, and works when the memory is full.
@@ -123,7 +123,7 @@ func (s *Client) AwaitReplicas(ctx context.Context) error {
 	if s.Options.ReplicaAcks == 0 {
 		return nil
 	}
-	return s.waitForReplicas(ctx, s.Redis.Pipeline(), s.Options.ReplicaAcks)
+	return waitForReplicas(ctx, s, on(s.redis).Pipeline(), s.Options.ReplicaAcks)
 }
 
 // AwaitAllReplicas waits until every replica that is connected has everything that was written
@@ -132,7 +132,7 @@ func (s *Client) AwaitAllReplicas(ctx context.Context) error {
 	if s.Options.Cluster || s.Embedded() {
 		return nil
 	}
-	info, err := s.Redis.Info(ctx, "replication").Result()
+	info, err := on(s.redis).Info(ctx, "replication").Result()
 	if err != nil {
 		return Explain(err)
 	}
@@ -140,7 +140,7 @@ func (s *Client) AwaitAllReplicas(ctx context.Context) error {
 	if connected == 0 {
 		return nil
 	}
-	pipe := s.Redis.Pipeline()
+	pipe := on(s.redis).Pipeline()
 	pipe.Publish(ctx, s.acksChannel(), "")
 	wait := pipe.Do(ctx, "WAIT", connected, time.Second.Milliseconds())
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -165,11 +165,11 @@ func (s *Client) CheckReplicas(ctx context.Context) error {
 	if acks == 0 {
 		return nil
 	}
-	err := s.waitForReplicas(ctx, s.Redis.Pipeline(), acks)
+	err := waitForReplicas(ctx, s, on(s.redis).Pipeline(), acks)
 	if err == nil {
 		return nil
 	}
-	info, infoErr := s.Redis.Info(ctx, "replication").Result()
+	info, infoErr := on(s.redis).Info(ctx, "replication").Result()
 	if infoErr != nil {
 		return Explain(infoErr)
 	}

@@ -11,12 +11,12 @@ import (
 // connection.
 type Replication struct {
 	shard *Client
-	redis redis.UniversalClient
+	redis link
 }
 
 // OpenReplication prepares the connections. It does not dial.
 func (s *Client) OpenReplication() (*Replication, error) {
-	client, err := s.waiting()
+	client, err := waiting(s)
 	if err != nil {
 		return nil, err
 	}
@@ -31,14 +31,14 @@ type PrimaryServer struct {
 	// Addr distinguishes the nodes of a cluster; empty: there is one server.
 	Addr  string
 	shard *Client
-	redis *redis.Client
+	redis link // a *redis.Client
 }
 
 // PrimaryOf finds the server of a sale; in a cluster that may take so long.
 func (r *Replication) PrimaryOf(ctx context.Context, sale string, within time.Duration) (PrimaryServer, error) {
-	cluster, apart := r.redis.(*redis.ClusterClient)
+	cluster, apart := on(r.redis).(*redis.ClusterClient)
 	if !apart {
-		single, _ := r.redis.(*redis.Client)
+		single, _ := on(r.redis).(*redis.Client)
 		return PrimaryServer{"", r.shard, single}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -52,15 +52,15 @@ func (r *Replication) PrimaryOf(ctx context.Context, sale string, within time.Du
 
 // Metas reads fields of sales in one round trip.
 func (p *PrimaryServer) Metas(ctx context.Context, sales []string, fields ...string) ([]Fields, error) {
-	pipe := p.redis.Pipeline()
-	metas := p.metas(ctx, pipe, sales, fields)
+	pipe := on(p.redis).Pipeline()
+	read := metas(ctx, p, pipe, sales, fields)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, Explain(err)
 	}
-	return values(metas), nil
+	return values(read), nil
 }
 
-func (p *PrimaryServer) metas(ctx context.Context, pipe redis.Pipeliner, sales, fields []string) []*redis.SliceCmd {
+func metas(ctx context.Context, p *PrimaryServer, pipe redis.Pipeliner, sales, fields []string) []*redis.SliceCmd {
 	out := make([]*redis.SliceCmd, len(sales))
 	for i, sale := range sales {
 		out[i] = pipe.HMGet(ctx, p.shard.ShardKeys(sale)[MetaKey], fields...)
@@ -79,19 +79,19 @@ func values(metas []*redis.SliceCmd) []Fields {
 // PrimaryConn is one connection to a primary, so that all its calls are to one server.
 type PrimaryConn struct {
 	*PrimaryServer
-	conn *redis.Conn
+	conn link // a *redis.Conn
 }
 
 // Conn takes a connection. Its owner must close it.
-func (p *PrimaryServer) Conn() *PrimaryConn { return &PrimaryConn{p, p.redis.Conn()} }
+func (p *PrimaryServer) Conn() *PrimaryConn { return &PrimaryConn{p, p.redis.(*redis.Client).Conn()} }
 
 // Close gives the connection back.
 func (c *PrimaryConn) Close() error { return c.conn.Close() }
 
 // Ask reads what INFO says of replication, and fields of sales, in one round trip.
-func (c *PrimaryConn) Ask(ctx context.Context, sales []string, fields ...string) (info map[string]string, metas []Fields, err error) {
-	pipe := c.conn.Pipeline()
-	replication, read := pipe.Info(ctx, "replication"), c.metas(ctx, pipe, sales, fields)
+func (c *PrimaryConn) Ask(ctx context.Context, sales []string, fields ...string) (info map[string]string, of []Fields, err error) {
+	pipe := c.conn.(*redis.Conn).Pipeline()
+	replication, read := pipe.Info(ctx, "replication"), metas(ctx, c.PrimaryServer, pipe, sales, fields)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, nil, Explain(err)
 	}
@@ -101,8 +101,8 @@ func (c *PrimaryConn) Ask(ctx context.Context, sales []string, fields ...string)
 // Await writes a heartbeat beside a sale, and waits until so many replicas have that and everything that
 // was written before. It returns how many have it.
 func (c *PrimaryConn) Await(ctx context.Context, sale string, replicas int, within time.Duration) (int, error) {
-	pipe := c.conn.Pipeline()
-	written := c.shard.heartbeat(ctx, pipe, sale)
+	pipe := c.conn.(*redis.Conn).Pipeline()
+	written := heartbeat(ctx, c.shard, pipe, sale)
 	wait := pipe.Do(ctx, "WAIT", replicas, within.Milliseconds())
 	_, _ = pipe.Exec(ctx)
 	if err := written.Err(); err != nil {

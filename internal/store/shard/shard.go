@@ -27,18 +27,17 @@ var quietOnce sync.Once
 // Client is the connection to one Redis, or to a cluster, with its scripts. It dials on first
 // use, and is safe for concurrent use.
 type Client struct {
-	// Redis runs the commands of this package: other packages call its methods, and only tests reach
-	// through to the client. The errors of a command go through Explain.
-	Redis redis.UniversalClient
-	// ReserveClient has connections of its own for what attempts wait for, stock and lookups in
+	// redis runs the commands of this package. The errors of a command go through Explain.
+	redis link
+	// reserve has connections of its own for what attempts wait for, stock and lookups in
 	// lists above all: however many wait, a confirm and the watch over the sales never queue
 	// behind them.
-	ReserveClient redis.UniversalClient
-	Options       Options
-	prefix        string   // of every key
-	clocks        sync.Map // sale id → *Clock; in a cluster, each shard's node has its own
-	mono          func() time.Time
-	leases        atomic.Pointer[Leases] // nil: this process needs none
+	reserve link
+	Options Options
+	prefix  string   // of every key
+	clocks  sync.Map // sale id → *Clock; in a cluster, each shard's node has its own
+	mono    func() time.Time
+	leases  atomic.Pointer[Leases] // nil: this process needs none
 }
 
 // Open prepares the connections to Redis. It does not dial.
@@ -49,7 +48,7 @@ func Open(o Options) (*Client, error) {
 	if o.Scripts == nil { // here: what only checks a configuration puts no scripts together
 		o.Scripts = lua.Redis()
 	}
-	u, err := o.Universal()
+	u, err := universal(&o)
 	if err != nil {
 		return nil, err
 	}
@@ -58,11 +57,11 @@ func Open(o Options) (*Client, error) {
 	// attempt waits.
 	u.ReadTimeout, u.WriteTimeout = LongestCall, LongestCall
 	quietOnce.Do(func() { redis.SetLogger(quiet{}) })
-	return &Client{Redis: redis.NewUniversalClient(u), ReserveClient: claims, Options: o, prefix: o.Prefix, mono: time.Now}, nil
+	return &Client{redis: redis.NewUniversalClient(u), reserve: claims, Options: o, prefix: o.Prefix, mono: time.Now}, nil
 }
 
 // Close closes all connections.
-func (s *Client) Close() error { return errors.Join(s.ReserveClient.Close(), s.Redis.Close()) }
+func (s *Client) Close() error { return errors.Join(s.reserve.Close(), s.redis.Close()) }
 
 // Timeout is how long an attempt waits for Redis.
 func (s *Client) Timeout() time.Duration { return s.Options.Timeout }
@@ -109,15 +108,15 @@ func (s *Client) RunWith(ctx context.Context, acks int, sale string, ops ...Oper
 	if leased {
 		_ = s.Acquire(ctx, sale) // what it does is no promise without it, and may be asked again
 	}
-	script, client := s.scriptOf(ops), s.Redis
+	script, client := s.scriptOf(ops), on(s.redis)
 	for _, op := range ops {
 		if op.Attempt {
-			client = s.ReserveClient
+			client = on(s.reserve)
 		}
 	}
 	return s.AgainUnfenced(ctx, sale, func() ([]Reply, int64, error) {
 		before := s.Clock(sale).Mark()
-		raw, err := s.eval(ctx, client, script, s.ShardKeys(sale), s.operationArgs(ctx, sale, ops), acks)
+		raw, err := eval(ctx, s, client, script, s.ShardKeys(sale), s.operationArgs(ctx, sale, ops), acks)
 		replies, seq, err := s.Replies(ctx, sale, before, raw, len(ops), acks, err)
 		if err == nil && leased {
 			err = s.StillLeased(ctx, sale, before)
@@ -140,18 +139,18 @@ func (s *Client) scriptOf(ops []Operation) *lua.Script {
 // ReadTime makes a call without operations on a sale's shard: it learns the time of its server, as every
 // call does.
 func (s *Client) ReadTime(ctx context.Context, sale string) error {
-	return s.readTime(ctx, s.Redis, sale)
+	return readTime(ctx, s, on(s.redis), sale)
 }
 
 // Reach is ReadTime on the connections of attempts. After a connection has broken it also checks that
 // there is one again.
 func (s *Client) Reach(ctx context.Context, sale string) error {
-	return s.readTime(ctx, s.ReserveClient, sale)
+	return readTime(ctx, s, on(s.reserve), sale)
 }
 
-func (s *Client) readTime(ctx context.Context, client redis.UniversalClient, sale string) error {
+func readTime(ctx context.Context, s *Client, client redis.UniversalClient, sale string) error {
 	before := s.Clock(sale).Mark()
-	raw, err := s.eval(ctx, client, s.Options.Scripts.OfNone(), s.ShardKeys(sale), s.operationArgs(ctx, sale, nil), 0)
+	raw, err := eval(ctx, s, client, s.Options.Scripts.OfNone(), s.ShardKeys(sale), s.operationArgs(ctx, sale, nil), 0)
 	_, _, err = s.Replies(ctx, sale, before, raw, 0, 0, err)
 	return err
 }
@@ -235,17 +234,17 @@ func (s *Client) Replies(ctx context.Context, sale string, before ClockMark, raw
 // Eval runs an operation that is a script of its own. With acks it waits for that many replicas; with
 // fewer it returns an ErrNotReplicated beside the answer.
 func (s *Client) Eval(ctx context.Context, what *lua.Operation, keys []string, args []any, acks int) ([]any, error) {
-	client := s.Redis
+	client := on(s.redis)
 	if what.Attempt {
-		client = s.ReserveClient
+		client = on(s.reserve)
 	}
-	return s.eval(ctx, client, s.CallOf(what, keys, args).script, keys, args, acks)
+	return eval(ctx, s, client, s.CallOf(what, keys, args).script, keys, args, acks)
 }
 
 // eval runs a script by its hash, and loads it where Redis does not have it yet.
-func (s *Client) eval(ctx context.Context, client redis.UniversalClient, script *lua.Script, keys []string, args []any, acks int) ([]any, error) {
+func eval(ctx context.Context, s *Client, client redis.UniversalClient, script *lua.Script, keys []string, args []any, acks int) ([]any, error) {
 	for _, load := range []func(context.Context, redis.UniversalClient, *lua.Script, []string) error{loadAtHome, loadEverywhere} {
-		raw, err := s.evalOnce(ctx, client, script, keys, args, acks)
+		raw, err := evalOnce(ctx, s, client, script, keys, args, acks)
 		if err == nil || !NotLoaded(err) {
 			return raw, Explain(err)
 		}
@@ -253,7 +252,7 @@ func (s *Client) eval(ctx context.Context, client redis.UniversalClient, script 
 			return nil, Explain(err)
 		}
 	}
-	raw, err := s.evalOnce(ctx, client, script, keys, args, acks)
+	raw, err := evalOnce(ctx, s, client, script, keys, args, acks)
 	if NotLoaded(err) {
 		return nil, fmt.Errorf("%w: it does not keep the scripts that are loaded", ErrUnavailable)
 	}
@@ -280,11 +279,11 @@ func loadEverywhere(ctx context.Context, client redis.UniversalClient, script *l
 	return client.ScriptLoad(ctx, script.Source).Err()
 }
 
-func (s *Client) evalOnce(ctx context.Context, client redis.UniversalClient, script *lua.Script, keys []string, args []any, acks int) ([]any, error) {
+func evalOnce(ctx context.Context, s *Client, client redis.UniversalClient, script *lua.Script, keys []string, args []any, acks int) ([]any, error) {
 	if acks == 0 {
 		return client.EvalSha(ctx, script.SHA, keys, args...).Slice()
 	}
-	done := s.evalReplicated(ctx, client, acks, ScriptCall{script, keys, args})
+	done := evalReplicated(ctx, s, client, acks, ScriptCall{script, keys, args})
 	return done[0].Raw, done[0].Err
 }
 
@@ -294,7 +293,7 @@ func (s *Client) CheckMemoryPolicy(ctx context.Context) error {
 	if s.Embedded() {
 		return nil
 	}
-	info, err := s.Redis.Info(ctx, "memory").Result()
+	info, err := on(s.redis).Info(ctx, "memory").Result()
 	if err != nil {
 		return Explain(err)
 	}

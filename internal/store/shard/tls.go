@@ -176,7 +176,7 @@ func explainHandshake(addr string, err error) error {
 
 // AnswersTLS tells whether the server of an address without TLS has TLS at its port.
 func (s *Client) AnswersTLS(ctx context.Context) bool {
-	u, err := s.Options.Universal()
+	u, err := universal(&s.Options)
 	if err != nil || u.Dialer != nil {
 		return false
 	}

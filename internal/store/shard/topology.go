@@ -76,7 +76,7 @@ func (s *Client) Topology(ctx context.Context) ([]Primary, error) {
 	if s.Embedded() {
 		return nil, nil
 	}
-	u, err := s.Options.Universal()
+	u, err := universal(&s.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -85,13 +85,13 @@ func (s *Client) Topology(ctx context.Context) ([]Primary, error) {
 	defer client.Close()
 	cluster, ok := client.(*redis.ClusterClient)
 	if !ok {
-		one, err := s.primary(ctx, client, u.Addrs[0])
+		one, err := primary(ctx, s, client, u.Addrs[0])
 		return []Primary{one}, Explain(err)
 	}
 	var mu sync.Mutex
 	var all []Primary
 	err = cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
-		one, err := s.primary(ctx, c, c.Options().Addr)
+		one, err := primary(ctx, s, c, c.Options().Addr)
 		mu.Lock()
 		defer mu.Unlock()
 		all = append(all, one)
@@ -101,7 +101,7 @@ func (s *Client) Topology(ctx context.Context) ([]Primary, error) {
 	return all, Explain(err)
 }
 
-func (s *Client) primary(ctx context.Context, c redis.Cmdable, addr string) (Primary, error) {
+func primary(ctx context.Context, s *Client, c redis.Cmdable, addr string) (Primary, error) {
 	p := Primary{Addr: addr}
 	text, err := c.Info(ctx).Result()
 	if err != nil {
@@ -115,14 +115,14 @@ func (s *Client) primary(ctx context.Context, c redis.Cmdable, addr string) (Pri
 		p.Replicas = append(p.Replicas, s.replica(ctx, text))
 	}
 	slices.SortFunc(p.Replicas, func(a, b Replica) int { return strings.Compare(a.Addr, b.Addr) })
-	p.readSettings(ctx, c)
-	p.readLatency(ctx, c)
+	readSettings(ctx, &p, c)
+	readLatency(ctx, &p, c)
 	if info["cluster_enabled"] == "1" {
-		if err := p.readCluster(ctx, c); err != nil {
+		if err := readCluster(ctx, &p, c); err != nil {
 			return p, err
 		}
 	}
-	p.measure(ctx, s, c)
+	measure(ctx, &p, s, c)
 	return p, nil
 }
 
@@ -134,7 +134,7 @@ func (s *Client) replica(ctx context.Context, text string) Replica {
 		fields[name] = value
 	}
 	r := Replica{Addr: net.JoinHostPort(fields["ip"], fields["port"]), Online: fields["state"] == "online"}
-	u, err := s.Options.reached(r.Addr)
+	u, err := reached(&s.Options, r.Addr)
 	if err != nil {
 		r.Err = err
 		return r
@@ -152,7 +152,7 @@ func (s *Client) replica(ctx context.Context, text string) Replica {
 }
 
 // readSettings reads settings that INFO does not have. Not every user has the right.
-func (p *Primary) readSettings(ctx context.Context, c redis.Cmdable) {
+func readSettings(ctx context.Context, p *Primary, c redis.Cmdable) {
 	seconds := func(name string) time.Duration {
 		v, err := c.ConfigGet(ctx, name).Result()
 		if err != nil {
@@ -165,7 +165,7 @@ func (p *Primary) readSettings(ctx context.Context, c redis.Cmdable) {
 }
 
 // readLatency reads what the latency monitor has recorded.
-func (p *Primary) readLatency(ctx context.Context, c redis.Cmdable) {
+func readLatency(ctx context.Context, p *Primary, c redis.Cmdable) {
 	if v, err := c.ConfigGet(ctx, "latency-monitor-threshold").Result(); err == nil {
 		on := v["latency-monitor-threshold"] != "0"
 		p.Watched = &on
@@ -190,7 +190,7 @@ func (p *Primary) readLatency(ctx context.Context, c redis.Cmdable) {
 }
 
 // readCluster reads the state of a cluster, and which slots are on the move.
-func (p *Primary) readCluster(ctx context.Context, c redis.Cmdable) error {
+func readCluster(ctx context.Context, p *Primary, c redis.Cmdable) error {
 	text, err := c.ClusterInfo(ctx).Result()
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func (p *Primary) readCluster(ctx context.Context, c redis.Cmdable) error {
 }
 
 // measure measures how long all replicas take to have a write.
-func (p *Primary) measure(ctx context.Context, s *Client, c redis.Cmdable) {
+func measure(ctx context.Context, p *Primary, s *Client, c redis.Cmdable) {
 	online := 0
 	for i := range p.Replicas {
 		if p.Replicas[i].Online {

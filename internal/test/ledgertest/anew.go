@@ -95,7 +95,7 @@ func anew(t *testing.T, open func() ledger.Ledger) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Store.Shard().Redis.Del(Soon(t), s.Store.Shard().ShardKeys("s")...).Err(); err != nil {
+	if err := shard.Redis(s.Store.Shard()).Del(Soon(t), s.Store.Shard().ShardKeys("s")...).Err(); err != nil {
 		t.Fatal(err)
 	}
 	s.Load(20)

@@ -67,7 +67,7 @@ func GiveUp(t testing.TB, e *edge.Edge, gone ...*edge.Edge) {
 	keys := []string{c.ShardKeys("s")[shard.MetaKey], c.FenceKeys("s")[shard.EdgesKey+1]}
 	earlier := c.Options.FenceWait * 3 / 2 // more than it waits for edges, and less than it waits for what they tell
 	Eventually(t, "a fence in which an edge has said what it knows", func() bool {
-		n, err := c.Redis.Eval(Soon(t), giveUp, keys, e.Leases().ID(), earlier.Milliseconds()).Int()
+		n, err := shard.Redis(c).Eval(Soon(t), giveUp, keys, e.Leases().ID(), earlier.Milliseconds()).Int()
 		return err == nil && n == 1
 	})
 }
