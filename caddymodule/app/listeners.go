@@ -3,44 +3,44 @@ package app
 import (
 	"maps"
 	"sync"
-
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
 
 // listener is a listener wrapper that answers for gates.
 type listener interface {
 	// StopAnswering leaves all later requests to the HTTP server.
 	StopAnswering()
+	// Addresses are those at which the server listens.
+	Addresses() []string
 }
 
-// listeners are the servers of one configuration that have the wrapper.
+// listeners are the wrappers of one configuration, by the name of their server.
 type listeners struct {
 	mu  sync.Mutex
-	all map[*caddyhttp.Server]listener
+	all map[string]listener
 }
 
 // AddListener registers a server's wrapper. It returns false if the server already has one.
-func (a *App) AddListener(s *caddyhttp.Server, l listener) bool {
+func (a *App) AddListener(server string, l listener) bool {
 	f := &a.fast
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.all == nil {
-		f.all = make(map[*caddyhttp.Server]listener)
+		f.all = make(map[string]listener)
 	}
-	_, twice := f.all[s]
-	f.all[s] = l
+	_, twice := f.all[server]
+	f.all[server] = l
 	return !twice
 }
 
 // HasListener reports whether a server has the wrapper.
-func (a *App) HasListener(s *caddyhttp.Server) bool {
+func (a *App) HasListener(server string) bool {
 	a.fast.mu.Lock()
 	defer a.fast.mu.Unlock()
-	return a.fast.all[s] != nil
+	return a.fast.all[server] != nil
 }
 
-// Listeners returns the wrappers by server.
-func (a *App) Listeners() map[*caddyhttp.Server]listener {
+// Listeners returns the wrappers by the name of their server.
+func (a *App) Listeners() map[string]listener {
 	a.fast.mu.Lock()
 	defer a.fast.mu.Unlock()
 	return maps.Clone(a.fast.all)

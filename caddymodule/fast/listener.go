@@ -58,7 +58,7 @@ func (l *Listener) Provision(ctx caddy.Context) error {
 	if !ok {
 		return errors.New("the listener wrapper stockgate is for HTTP servers")
 	}
-	if !l.app.AddListener(server, l) {
+	if !l.app.AddListener(server.Name(), l) {
 		return errors.New("the listener wrapper stockgate is given twice")
 	}
 	l.server, l.access = server, accesslog.New(ctx, server)
@@ -67,6 +67,9 @@ func (l *Listener) Provision(ctx caddy.Context) error {
 	server.RegisterOnShutdown(l.fast.Stop)
 	return nil
 }
+
+// Addresses are those at which the server listens.
+func (l *Listener) Addresses() []string { return l.server.Listen }
 
 // WrapListener wraps the connections that ln accepts. Caddy calls it when the server starts
 // and all its routes are ready.

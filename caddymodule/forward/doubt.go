@@ -15,12 +15,12 @@ import (
 // AnswerDoubt writes a problem document when the shop gave no answer, so that the client learns
 // that its order may exist, under which reservation, and that it can ask again. Where the site
 // has error routes, these answer, as for every other error. The refuser has the title.
-func (f *Forwarding) AnswerDoubt(w http.ResponseWriter, r *http.Request, refuser *refuse.Refuser, server *caddyhttp.Server, err error) error {
+func (f *Forwarding) AnswerDoubt(w http.ResponseWriter, r *http.Request, refuser *refuse.Refuser, hasErrorRoutes bool, err error) error {
 	var failed caddyhttp.HandlerError
 	if err == nil || !f.doubt || !errors.As(err, &failed) || failed.StatusCode != http.StatusGatewayTimeout && failed.StatusCode != http.StatusBadGateway {
 		return err
 	}
-	if server != nil && server.Errors != nil && len(server.Errors.Routes) > 0 {
+	if hasErrorRoutes {
 		return err
 	}
 	about := refuser.Doubt

@@ -301,7 +301,7 @@ func (s *Routes) standIn(r *http.Request) *reading {
 	double := r.WithContext(r.Context())
 	double.Body, double.GetBody, double.URL = http.NoBody, nil, new(url.URL)
 	if s.leaves {
-		double = caddyhttp.PrepareRequest(double, caddy.NewReplacer(), nil, s.server)
+		double = caddyhttp.PrepareRequest(double, caddy.NewReplacer(), nil, serverOf(s))
 	}
 	return &reading{Request: double, answers: make([]queryAnswer, s.matched), asked: r.Method, bare: r.ContentLength == 0, left: maxNamedReadings}
 }

@@ -13,6 +13,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/stockgate/stockgate/caddymodule/gate"
+	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/guard"
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
 )
@@ -256,7 +257,7 @@ func TestChecksDecideNothing(t *testing.T) {
 
 // exitOf is the second look on a gate's server, around a transport.
 func exitOf(g *gate.Gate, inner http.RoundTripper) http.RoundTripper {
-	return guard.NewExit(inner, g.Server(), zap.NewNop())
+	return guard.NewExit(inner, judge.CaddyServer(&g.Judge), zap.NewNop())
 }
 
 // guardOf is a guard on a gate's server.

@@ -37,7 +37,8 @@ func (p Prefixes) In(set caddy.ModuleMap) []string {
 }
 
 // Around returns the warnings about the path matcher that is nearest to a module that is being provisioned.
-func (p Prefixes) Around(ctx caddy.Context, server *caddyhttp.Server) []string {
+func (p Prefixes) Around(ctx caddy.Context) []string {
+	server, _ := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	for _, set := range slices.Backward(matchers.Around(ctx, server)) {
 		for _, m := range set {
 			if paths, ok := m.(*caddyhttp.MatchPath); ok {

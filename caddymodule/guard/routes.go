@@ -1,6 +1,7 @@
 package guard
 
 import (
+	"net/http"
 	"slices"
 	"sync"
 
@@ -15,8 +16,8 @@ import (
 // routes are compiled on first use, because handlers behind a guard are provisioned after
 // it.
 type Routes struct {
-	server *caddyhttp.Server
-	doors  []*Door // of the guard
+	server http.Handler // a *caddyhttp.Server: see judge.HTTPServer; nil: there is none
+	doors  []*Door      // of the guard
 	once   sync.Once
 	steps  []gateStep
 	// methods has, for each way to a gate, the methods with which a request can take it;
@@ -71,16 +72,23 @@ type gateVisit struct {
 }
 
 // Of sets the server that the routes belong to, before first use; nil: there are none.
-func (s *Routes) Of(server *caddyhttp.Server) { s.server = server }
+func (s *Routes) Of(server http.Handler) { s.server = server }
+
+// serverOf returns the server of routes; nil: there is none.
+func serverOf(s *Routes) *caddyhttp.Server {
+	server, _ := s.server.(*caddyhttp.Server)
+	return server
+}
 
 // ready compiles the routes once.
 func (s *Routes) ready() *Routes {
 	s.once.Do(func() {
 		s.plain = true
-		if s.server == nil {
+		server := serverOf(s)
+		if server == nil {
 			return
 		}
-		s.steps, _ = s.compile(s.server.Routes, nil, nil)
+		s.steps, _ = compile(s, server.Routes, nil, nil)
 		s.steps = append(s.doorSteps(s.doors), s.steps...)
 	})
 	return s
@@ -99,7 +107,7 @@ func (s *Routes) IsPlain() bool { return s.plain }
 // compile compiles routes, and reports whether they contain a gate or a rewrite: all others
 // may be left out. methods are those that the matchers around them admit, nil: any; invoked
 // are the named routes around them.
-func (s *Routes) compile(routes caddyhttp.RouteList, methods, invoked []string) (steps []gateStep, matters bool) {
+func compile(s *Routes, routes caddyhttp.RouteList, methods, invoked []string) (steps []gateStep, matters bool) {
 	for i := range routes {
 		r := &routes[i]
 		inside := bothMethods(methods, setMethods(r.MatcherSets))
@@ -136,16 +144,16 @@ func (s *Routes) act(step *gateStep, h caddyhttp.MiddlewareHandler, methods, inv
 		s.plain, s.leaves, s.remade = false, true, s.remade || h.Method != ""
 		step.acts = append(step.acts, gateAct{rewrite: h})
 	case *caddyhttp.Subroute:
-		if steps, matters := s.compile(h.Routes, methods, invoked); matters {
+		if steps, matters := compile(s, h.Routes, methods, invoked); matters {
 			step.acts = append(step.acts, gateAct{steps: steps})
 		}
 	case *caddyhttp.Invoke:
-		named := s.server.NamedRoutes[h.Name]
+		named := serverOf(s).NamedRoutes[h.Name]
 		if named == nil || slices.Contains(invoked, h.Name) {
 			return
 		}
 		around := append(slices.Clone(invoked), h.Name)
-		if steps, matters := s.compile(caddyhttp.RouteList{*named}, methods, around); matters {
+		if steps, matters := compile(s, caddyhttp.RouteList{*named}, methods, around); matters {
 			step.acts = append(step.acts, gateAct{steps: steps})
 		}
 	}

@@ -24,9 +24,6 @@ func (j *Judge) ReadsHeader(name string) bool {
 // KnowsNames reports placeholders of a question that the judge's values cannot fill in.
 func (j *Judge) KnowsNames() option.KnowsNames { return j.filters.KnowsNames }
 
-// Server is the server that the gate belongs to; nil: none.
-func (j *Judge) Server() *caddyhttp.Server { return j.server }
-
 // Routes returns the routes of the gate's server that lead to gates.
 func (j *Judge) Routes() *guard.Routes { return &j.routes }
 
@@ -50,7 +47,7 @@ func (j *Judge) UngatedSites() []string {
 	if !ok {
 		return nil
 	}
-	return guard.UngatedSites(&j.guarded, j.Title(), j.server, http.Servers)
+	return guard.UngatedSites(&j.guarded, j.Title(), CaddyServer(j), http.Servers)
 }
 
 // warnLoaded logs warnings that need the whole configuration.

@@ -11,7 +11,8 @@ import (
 // before it on some way to it, so that it is always empty there; "" if there is no such value. Call it when
 // all handlers of the configuration are provisioned.
 func (j *Judge) LacksAuthentication() string {
-	if j.server == nil {
+	server := CaddyServer(j)
+	if server == nil {
 		return ""
 	}
 	reads := j.ReadsUser()
@@ -19,7 +20,7 @@ func (j *Judge) LacksAuthentication() string {
 		return ""
 	}
 	w := authWalk{judge: j}
-	if w.routes(j.server.Routes, false, nil); w.bare {
+	if w.routes(server.Routes, false, nil); w.bare {
 		return reads
 	}
 	return ""
@@ -68,7 +69,7 @@ func (w *authWalk) handler(h caddyhttp.MiddlewareHandler, known bool, invoked []
 	case *caddyhttp.Subroute:
 		return w.routes(h.Routes, known, invoked)
 	case *caddyhttp.Invoke:
-		if named := w.judge.server.NamedRoutes[h.Name]; named != nil && !slices.Contains(invoked, h.Name) {
+		if named := CaddyServer(w.judge).NamedRoutes[h.Name]; named != nil && !slices.Contains(invoked, h.Name) {
 			return w.routes(caddyhttp.RouteList{*named}, known, append(slices.Clone(invoked), h.Name))
 		}
 	}

@@ -58,7 +58,7 @@ func (j *Judge) provisionFast() error {
 	if err := j.OpenFast(); err != nil {
 		return err
 	}
-	if j.server == nil || !j.App.HasListener(j.server) {
+	if j.server == nil || !j.App.HasListener(j.server.Name()) {
 		return fmt.Errorf("fast_refusals: the server of this gate has no listener wrapper stockgate: write `servers { listener_wrappers { stockgate } }` in the global options")
 	}
 	j.fastCounters = make([]atomic.Pointer[refusals], len(sale.Kinds))

@@ -36,7 +36,7 @@ type Judge struct {
 	clerk               cart.Clerk
 	noBuyer, noQuantity option.Silence // values that no attempt has
 	// server is the server that the handler belongs to; nil: none.
-	server  *caddyhttp.Server
+	server  HTTPServer
 	routes  guard.Routes
 	guarded guard.Gate
 	bypass  *app.BypassSwitch // on while orders pass without a reservation

@@ -15,7 +15,9 @@ func (j *Judge) Open(ctx caddy.Context) error {
 		return err
 	}
 	j.ctx, j.log = ctx, ctx.Logger()
-	j.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
+	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok {
+		j.server = server
+	}
 	if j.Name != "" {
 		j.log = j.log.With(zap.String("gate", j.Name))
 	}
@@ -40,7 +42,7 @@ func (j *Judge) Serve(ctx caddy.Context, exitsAs *caddyhttp.MatchPath) error {
 		return err
 	}
 	if !j.InShadow {
-		guard.WatchExits(ctx, j.server)
+		guard.WatchExits(ctx, CaddyServer(j))
 		if err := j.provisionFast(); err != nil {
 			return err
 		}
@@ -61,8 +63,9 @@ func (j *Judge) Close() error {
 // openServer tells the server about the judge. A judge in shadow refuses nothing there.
 func (j *Judge) openServer(ctx caddy.Context, exitsAs *caddyhttp.MatchPath) error {
 	j.App.UsesAddress(ctx, j.log, j.Title(), j.filters.AddressUses(&j.Setup)...)
+	server := CaddyServer(j)
 	j.routes.Of(j.server)
-	order, err := guard.CheckOrder(ctx, j.server, j.Title())
+	order, err := guard.CheckOrder(ctx, server, j.Title())
 	if err != nil {
 		return err
 	}
@@ -73,17 +76,17 @@ func (j *Judge) openServer(ctx caddy.Context, exitsAs *caddyhttp.MatchPath) erro
 	j.guarded = guard.Gate{
 		Name: j.Name, Check: j.OnlyChecks(), Shadow: j.InShadow, ExitsAs: exitsAs, AlsoQuery: queries, Refuser: j.filters.Refuser,
 		ReadsQuery: j.filters.Operations != nil || j.filters.Reader.FindsItemInQuery(), NeedsPayload: !j.buysBare(),
-		Warnings: append(order, guard.AvoidableOn(ctx, j.server)...),
+		Warnings: append(order, guard.AvoidableOn(ctx, server)...),
 	}
 	j.clerk.Open(&j.Setup, &j.filters, queries, j.log)
 	j.openBypass()
 	if prefixes, asks := j.Prefixes(); asks {
-		j.guarded.Warnings = append(j.guarded.Warnings, prefixes.Around(ctx, j.server)...)
+		j.guarded.Warnings = append(j.guarded.Warnings, prefixes.Around(ctx)...)
 	}
 	for _, warning := range j.guarded.Warnings {
 		j.log.Warn(warning)
 	}
-	j.LookAround(ctx, j.server)
+	j.LookAround(ctx)
 	for _, risk := range j.Risks() {
 		j.log.Warn(risk.Text, zap.String("about", risk.About))
 	}

@@ -57,7 +57,8 @@ func (s *Setup) OnlyChecks() bool { return s.Own == nil }
 func (s *Setup) OnlyTurns() bool { return s.OnlyChecks() && s.OneAtATime != nil }
 
 // LookAround reads the matchers around the handler, which is being provisioned.
-func (s *Setup) LookAround(ctx caddy.Context, server *caddyhttp.Server) {
+func (s *Setup) LookAround(ctx caddy.Context) {
+	server, _ := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	s.around = aroundIn(ctx, server)
 }
 

@@ -36,7 +36,7 @@ func (t *Taker) Sell(w http.ResponseWriter, r *http.Request, next caddyhttp.Hand
 		f.SentBefore = sent
 		t.GoesToShop(&p.Case, f)
 		if err := f.Forward(w, r, next, off.Timeout); f.PutOff == nil {
-			return f.AnswerDoubt(w, r, t.Refuser(), t.Server(), err)
+			return f.AnswerDoubt(w, r, t.Refuser(), t.HasErrorRoutes(), err)
 		}
 		off = t.PutOff(r, &p.Queued, pl, f)
 	}

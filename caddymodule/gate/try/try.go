@@ -187,7 +187,7 @@ func savedRequest(ctx context.Context, j *judge.Judge, t *adminapi.TryRequest) (
 	r.RemoteAddr = net.JoinHostPort(from, "0")
 	guard.StripReserved(r)
 	repl := caddy.NewReplacer()
-	r = caddyhttp.PrepareRequest(r.WithContext(ctx), repl, nil, j.Server())
+	r = caddyhttp.PrepareRequest(r.WithContext(ctx), repl, nil, judge.CaddyServer(j))
 	for name, value := range t.Placeholders {
 		repl.Set(strings.Trim(name, "{}"), value)
 	}

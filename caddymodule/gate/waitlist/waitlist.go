@@ -66,13 +66,14 @@ func (l *WaitlistHandler) provision(ctx caddy.Context) error {
 	if err := l.Open(ctx); err != nil {
 		return err
 	}
-	l.EntersAt = entersAt(ctx, l.Server())
+	server := judge.CaddyServer(&l.Judge)
+	l.EntersAt = entersAt(ctx, server)
 	if err := l.Serve(ctx, nil); err != nil {
 		return err
 	}
-	if l.Server() != nil { // it waits for requests before it lets go of its handlers
-		l.Server().RegisterOnShutdown(l.stop)
-		l.openFor = time.Duration(l.Server().WriteTimeout) * 9 / 10
+	if server != nil { // it waits for requests before it lets go of its handlers
+		server.RegisterOnShutdown(l.stop)
+		l.openFor = time.Duration(server.WriteTimeout) * 9 / 10
 	}
 	return nil
 }

@@ -15,12 +15,13 @@ import (
 // Log writes the access log of a server.
 type Log struct {
 	logger *zap.Logger
-	server *caddyhttp.Server
+	// config returns how the server logs; nil: it says nothing of it. The server itself is no field: see judge.HTTPServer.
+	config func() *caddyhttp.ServerLogConfig
 }
 
 // New returns the access log of a server of this configuration.
 func New(ctx caddy.Context, server *caddyhttp.Server) *Log {
-	return &Log{ctx.Logger(new(caddyhttp.App)).Named("log.access"), server}
+	return &Log{ctx.Logger(new(caddyhttp.App)).Named("log.access"), func() *caddyhttp.ServerLogConfig { return server.Logs }}
 }
 
 // Response is what the client got.
@@ -41,9 +42,10 @@ func (l *Log) Write(r *http.Request, a *Response, share Share) {
 	if a.Status >= 500 {
 		level = zapcore.ErrorLevel
 	}
-	credentials := l.server.Logs != nil && l.server.Logs.ShouldLogCredentials
+	config := l.config()
+	credentials := config != nil && config.ShouldLogCredentials
 	var fields []zapcore.Field
-	for _, name := range loggerNames(l.server.Logs, r.Host) {
+	for _, name := range loggerNames(config, r.Host) {
 		logger := l.logger
 		if name != "" {
 			logger = logger.Named(name)

@@ -86,7 +86,7 @@ func (s *Dashboard) Provision(ctx caddy.Context) error {
 		return errors.New("stockgate_dashboard: no authentication stands before it: write `basic_auth` in front, " +
 			"or `unprotected` in its block if only operators can reach this listener")
 	}
-	if err := s.provisionRoles(server); err != nil {
+	if err := provisionRoles(s, server); err != nil {
 		return fmt.Errorf("stockgate_dashboard: %w", err)
 	}
 	s.app.UsesAddress(ctx, s.log, "stockgate_dashboard")
@@ -145,7 +145,7 @@ func (s *Dashboard) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddy
 }
 
 // provisionRoles makes sure that there can be users who have a role.
-func (s *Dashboard) provisionRoles(server *caddyhttp.Server) error {
+func provisionRoles(s *Dashboard, server *caddyhttp.Server) error {
 	if len(s.Roles) == 0 && s.Look == nil {
 		return nil
 	}

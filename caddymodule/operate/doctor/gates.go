@@ -26,12 +26,12 @@ func (d *examination) gates() {
 	}
 	plans := make(map[*caddyhttp.Server]*fast.RoutePlan)
 	for _, g := range all {
-		if g.Server() != nil && plans[g.Server()] == nil {
-			plans[g.Server()] = fast.Compile(g.Server())
+		if server := judge.CaddyServer(g); server != nil && plans[server] == nil {
+			plans[server] = fast.Compile(server)
 		}
 	}
 	for _, g := range all {
-		d.gate(g, plans[g.Server()], all)
+		d.gate(g, plans[judge.CaddyServer(g)], all)
 	}
 	d.listeners(all)
 	for _, finding := range d.app.ChosenAddresses() {
@@ -89,8 +89,8 @@ func (d *examination) gate(g *judge.Judge, plan *fast.RoutePlan, all []*judge.Ju
 	why := ""
 	switch {
 	case plan == nil:
-	case fast.Unsuited(g.Server()) != "":
-		why = "on this server, because " + fast.Unsuited(g.Server())
+	case fast.Unsuited(judge.CaddyServer(g)) != "":
+		why = "on this server, because " + fast.Unsuited(judge.CaddyServer(g))
 	case !plan.Reaches(g):
 		why = "because " + plan.Obstacle(g)
 	}
@@ -114,9 +114,11 @@ func (d *examination) unknownSales(ids []string) {
 
 // listeners looks for listener wrappers that no gate uses.
 func (d *examination) listeners(all []*judge.Judge) {
-	for server := range d.app.Listeners() {
-		if !slices.ContainsFunc(all, func(g *judge.Judge) bool { return g.Server() == server && g.FastRefusals != nil }) {
-			d.Add(adminapi.LevelWarning, "fast_refusals", "the server at %v has the listener wrapper stockgate, and none of its gates has fast_refusals: add it to a gate, or take the wrapper away", server.Listen)
+	for server, wrapper := range d.app.Listeners() {
+		if !slices.ContainsFunc(all, func(g *judge.Judge) bool {
+			return g.Server() != nil && g.Server().Name() == server && g.FastRefusals != nil
+		}) {
+			d.Add(adminapi.LevelWarning, "fast_refusals", "the server at %v has the listener wrapper stockgate, and none of its gates has fast_refusals: add it to a gate, or take the wrapper away", wrapper.Addresses())
 		}
 	}
 }
