@@ -292,8 +292,8 @@ var arrows = map[string][]string{
 	},
 	"caddymodule/gate/asking": {
 		"caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/gate/judge", "caddymodule/gate/option/inquiry", "caddymodule/gate/option/session",
-		"caddymodule/gate/selling", "caddymodule/internal/meter", "filters", "filters/outcome", "internal/edge", "internal/sale", "internal/store/record",
-		"internal/store/reservation",
+		"caddymodule/gate/selling", "caddymodule/internal/meter", "caddymodule/internal/timing", "filters", "filters/outcome", "internal/edge",
+		"internal/sale", "internal/store/record", "internal/store/reservation",
 	},
 	"caddymodule/gate/shadow": {
 		"caddymodule/edgeruntime", "caddymodule/forward", "caddymodule/gate/judge", "caddymodule/gate/selling", "caddymodule/internal/meter", "filters",

@@ -10,10 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/gate"
-	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 )
 
 // numberShop answers an order with its number, and knows orders by that alone.
@@ -72,14 +70,10 @@ func TestAskByAnswer(t *testing.T) {
 		release 404
 	}
 	reverse_proxy `+shop.Listener.Addr().String())
-	g, err := judge.Of(app.Active()).Find("")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.Seller().(*gate.Gate).SetAfter(func(time.Duration, func()) *time.Timer {
+	timing.QuestionLater.Set(func(time.Duration, func()) {
 		t.Error("the shop is to be asked later about an order that nothing names")
-		return nil
 	})
+	defer timing.QuestionLater.Set(nil)
 	for buyer, a := range answers {
 		answer := s.Send(sitetest.NewOrder("X-User-Id", buyer, "Accept-Encoding", "br, gzip"))
 		hold := s.Admin("GET", "/stockgate/reservations/"+answer.Header.Get("Stockgate-Reservation"), "").Body

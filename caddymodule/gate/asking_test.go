@@ -13,10 +13,8 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/logging"
 	_ "github.com/caddyserver/caddy/v2/modules/metrics"
 
-	"github.com/stockgate/stockgate/caddymodule/app"
-	"github.com/stockgate/stockgate/caddymodule/gate"
-	"github.com/stockgate/stockgate/caddymodule/gate/judge"
 	"github.com/stockgate/stockgate/caddymodule/internal/sitetest"
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	_ "github.com/stockgate/stockgate/caddymodule/operate/operator"
 	_ "github.com/stockgate/stockgate/caddymodule/status"
 	"github.com/stockgate/stockgate/internal/store/record"
@@ -100,16 +98,12 @@ func openAsks(t *testing.T, shop *orderShop, holdFor time.Duration) *asks {
 	}
 	s.Load(config)
 	s.OpenSale()
-	g, err := judge.Of(app.Active()).Find("pay")
-	if err != nil {
-		t.Fatal(err)
-	}
-	g.Seller().(*gate.Gate).SetAfter(func(wait time.Duration, ask func()) *time.Timer {
+	timing.QuestionLater.Set(func(wait time.Duration, ask func()) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.later = append(s.later, question{wait, ask})
-		return nil
 	})
+	t.Cleanup(func() { timing.QuestionLater.Set(nil) })
 	return s
 }
 

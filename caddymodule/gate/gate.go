@@ -107,7 +107,7 @@ func (g *Gate) provisionServer(ctx caddy.Context) error {
 	if !g.Shadow {
 		g.taker.KeepConns()
 	}
-	return Of(g.App).add(g)
+	return Of(g.App).Add(g)
 }
 
 var errCheck = errors.New("check is no option of a gate, which reserves stock: write `stockgate_check` in place of `stockgate`, without check, to refuse early and reserve nothing")

@@ -53,9 +53,9 @@ func (gs *Gates) Stop() {
 	}
 }
 
-// add adds a gate. It warns if orders of the gate wait in the line of another one. A hold has the name of its
+// Add adds a gate. It warns if orders of the gate wait in the line of another one. A hold has the name of its
 // gate, whose probe asks about it: two gates that probe differently need different names.
-func (gs *Gates) add(g *Gate) error {
+func (gs *Gates) Add(g *Gate) error {
 	gs.mu.Lock()
 	defer gs.mu.Unlock()
 	for _, other := range gs.all {

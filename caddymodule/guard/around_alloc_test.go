@@ -1,6 +1,6 @@
 //go:build !race
 
-package guard
+package guard_test
 
 import (
 	"strings"

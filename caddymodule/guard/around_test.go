@@ -1,4 +1,4 @@
-package guard
+package guard_test
 
 import (
 	"context"
@@ -10,15 +10,29 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/stockgate/stockgate/caddymodule/guard"
+)
+
+// maxNamed is how often one request may have parameters of also_query, maxReadings how often all of them together
+// may be read.
+const maxNamed, maxReadings = 8, 320
+
+// Why a guard refuses a request.
+const (
+	whyRoute = "another server could read it as a gated route"
+	whyQuery = "the query is not well-formed, and another server could read a gated route in it"
+	whyMany  = "there are too many ways to read the path"
+	whyNamed = "it has parameters that name a route too often"
 )
 
 // routeGate is a gate that only guards know.
 type routeGate struct {
 	caddyhttp.MiddlewareHandler
-	guarded Gate
+	guarded guard.Gate
 }
 
-func (g *routeGate) Guarded() *Gate { return &g.guarded }
+func (g *routeGate) Guarded() *guard.Gate { return &g.guarded }
 
 // counter is a matcher that counts how often it is asked.
 type counter struct{ asked int }
@@ -29,7 +43,7 @@ func (c *counter) MatchWithError(*http.Request) (bool, error) {
 }
 
 // routesOf are the routes to one gate for POST at /api/order, which names the parameters.
-func routesOf(t *testing.T, more []any, names ...string) *Routes {
+func routesOf(t *testing.T, more []any, names ...string) *guard.Routes {
 	t.Helper()
 	path := &caddyhttp.MatchPath{"/api/order"}
 	if err := path.Provision(caddy.Context{}); err != nil {
@@ -39,12 +53,12 @@ func routesOf(t *testing.T, more []any, names ...string) *Routes {
 	for _, m := range append(more, path) {
 		set = append(set, m)
 	}
-	paths, err := QueryPaths(names)
+	paths, err := guard.QueryPaths(names)
 	if err != nil {
 		t.Fatal(err)
 	}
-	gate := &routeGate{guarded: Gate{AlsoQuery: paths}}
-	s := new(Routes)
+	gate := &routeGate{guarded: guard.Gate{AlsoQuery: paths}}
+	s := new(guard.Routes)
 	s.Of(&caddyhttp.Server{Routes: caddyhttp.RouteList{{
 		MatcherSets: caddyhttp.MatcherSets{set}, Handlers: []caddyhttp.MiddlewareHandler{gate},
 	}}})
@@ -80,7 +94,7 @@ func TestNamedParametersAreBounded(t *testing.T) {
 		if why, _, _ := routesOf(t, []any{asks}, "rest_route", "s").Refuses(posted(c.query)); why != c.why {
 			t.Errorf("%s: %q, want %q", name, why, c.why)
 		}
-		if most := 2*maxNamedReadings + 10; asks.asked > most { // a matcher that sees case is asked about the lower case too
+		if most := 2*maxReadings + 10; asks.asked > most { // a matcher that sees case is asked about the lower case too
 			t.Errorf("%s: a matcher is asked %d times, more than %d", name, asks.asked, most)
 		}
 	}

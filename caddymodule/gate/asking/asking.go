@@ -17,6 +17,7 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/gate/option/session"
 	"github.com/stockgate/stockgate/caddymodule/gate/selling"
 	"github.com/stockgate/stockgate/caddymodule/internal/meter"
+	"github.com/stockgate/stockgate/caddymodule/internal/timing"
 	"github.com/stockgate/stockgate/filters"
 	"github.com/stockgate/stockgate/filters/outcome"
 	"github.com/stockgate/stockgate/internal/edge"
@@ -40,8 +41,6 @@ type Inquirer struct {
 	terms *selling.Terms
 	log   *zap.Logger
 	slots *filters.Slots // bounds the orders that are asked about again
-	// After calls a function later; it is time.AfterFunc.
-	After func(time.Duration, func()) *time.Timer
 }
 
 // New returns what asks by a gate's terms; nil: the shop is not asked.
@@ -49,7 +48,7 @@ func New(terms *selling.Terms, log *zap.Logger) *Inquirer {
 	if terms.Asked == nil {
 		return nil
 	}
-	return &Inquirer{terms: terms, log: log, slots: filters.NewSlots(maxAsksLater), After: time.AfterFunc}
+	return &Inquirer{terms: terms, log: log, slots: filters.NewSlots(maxAsksLater)}
 }
 
 // About prepares the question about an order. began is when its stock was asked for.
@@ -170,7 +169,7 @@ func (a *asking) later() {
 	if a.notSold > 0 {
 		wait = max(wait, time.Until(a.deadline))
 	}
-	a.inquirer.After(wait, func() {
+	timing.QuestionLater.Call(wait, func() {
 		if !a.runtime.Begin() {
 			a.inquirer.slots.Give()
 			return

@@ -2,52 +2,52 @@ package option
 
 import "fmt"
 
-// conflicts are the options that exclude each other, and those that need others: the only place that has
+// Conflicts are the options that exclude each other, and those that need others: the only place that has
 // them. A gate or a check that breaks one of them is an error, in a Caddyfile as in JSON. docs/configure.md
 // lists them, made from here.
-var conflicts = []conflict{
-	{option: "one_at_a_time", check: true, excludes: []string{"line", "lines", "graphql", "json_body", "persisted", "rate", "deny", "allow", "challenge", "fast_refusals", "max_in_flight"},
-		why: "with it a check only lets requests of a session wait, so put the other option into another stockgate_check"},
-	{option: "lookup", check: true, needs: "one_at_a_time", why: "a check asks the shop only for the cart whose turn a request waits for, as in `one_at_a_time {lookup.cart.id}`"},
+var Conflicts = []ConflictRow{
+	{Option: "one_at_a_time", Check: true, Excludes: []string{"line", "lines", "graphql", "json_body", "persisted", "rate", "deny", "allow", "challenge", "fast_refusals", "max_in_flight"},
+		Why: "with it a check only lets requests of a session wait, so put the other option into another stockgate_check"},
+	{Option: "lookup", Check: true, Needs: "one_at_a_time", Why: "a check asks the shop only for the cart whose turn a request waits for, as in `one_at_a_time {lookup.cart.id}`"},
 
-	{option: "ref shared", needs: "ref", why: "only a ref can be shared"},
-	{option: "repeats", needs: "ref", why: "only an order that has a ref is forwarded again"},
-	{option: "idempotency_ttl", needs: "idempotency", why: "it says how long a key is remembered: say where the key is found, such as `idempotency {header.Idempotency-Key}`"},
-	{option: "continue", needs: "ref", why: "the ref names the hold that goes on"},
-	{option: "continue", excludes: []string{"ref shared", "idempotency"}, why: "the ref of one buyer names the hold that goes on"},
+	{Option: "ref shared", Needs: "ref", Why: "only a ref can be shared"},
+	{Option: "repeats", Needs: "ref", Why: "only an order that has a ref is forwarded again"},
+	{Option: "idempotency_ttl", Needs: "idempotency", Why: "it says how long a key is remembered: say where the key is found, such as `idempotency {header.Idempotency-Key}`"},
+	{Option: "continue", Needs: "ref", Why: "the ref names the hold that goes on"},
+	{Option: "continue", Excludes: []string{"ref shared", "idempotency"}, Why: "the ref of one buyer names the hold that goes on"},
 
-	{option: "lookup", excludes: []string{"idempotency"}, why: "a cart that was sold is empty, so name the order by `ref`"},
-	{option: "outcome ask", needs: "confirm", why: askRules},
-	{option: "outcome ask", needs: "release", why: askRules},
-	{option: "outcome ask", needs: "ref", why: "say how the shop calls the order, such as `ref {lookup.cart.id}`"},
-	{option: "outcome ask", excludes: []string{"idempotency"}, why: "the shop is asked about an order by its `ref`"},
-	{option: "outcome backend", excludes: []string{"confirm"}, why: "the shop confirms through stockgate_api"},
-	{option: "outcome backend", excludes: []string{"in_doubt"}, why: "its holds expire at their deadline, and none comes in doubt"},
+	{Option: "lookup", Excludes: []string{"idempotency"}, Why: "a cart that was sold is empty, so name the order by `ref`"},
+	{Option: "outcome ask", Needs: "confirm", Why: askRules},
+	{Option: "outcome ask", Needs: "release", Why: askRules},
+	{Option: "outcome ask", Needs: "ref", Why: "say how the shop calls the order, such as `ref {lookup.cart.id}`"},
+	{Option: "outcome ask", Excludes: []string{"idempotency"}, Why: "the shop is asked about an order by its `ref`"},
+	{Option: "outcome backend", Excludes: []string{"confirm"}, Why: "the shop confirms through stockgate_api"},
+	{Option: "outcome backend", Excludes: []string{"in_doubt"}, Why: "its holds expire at their deadline, and none comes in doubt"},
 
-	{option: "queue", excludes: []string{"max_in_flight"}, why: "at_once says how many orders are at the shop"},
-	{option: "queue", excludes: []string{"continue"}, why: "the shop has the token of the hold that goes on, and could sell with it while the order waits"},
-	{option: "queue again", excludes: []string{"outcome ask"}, why: "it is a test of the shop's answer to the order, and the shop is asked how the order ended"},
+	{Option: "queue", Excludes: []string{"max_in_flight"}, Why: "at_once says how many orders are at the shop"},
+	{Option: "queue", Excludes: []string{"continue"}, Why: "the shop has the token of the hold that goes on, and could sell with it while the order waits"},
+	{Option: "queue again", Excludes: []string{"outcome ask"}, Why: "it is a test of the shop's answer to the order, and the shop is asked how the order ended"},
 
-	{option: "fast_refusals", excludes: []string{"lookup", "one_at_a_time"}, why: "a request is looked up, and waits, only where Caddy handles it"},
-	{option: "fast_refusals", excludes: []string{"graphql", "json_body", "persisted"}, why: "the gate must read the operation to know whether a request is an attempt"},
+	{Option: "fast_refusals", Excludes: []string{"lookup", "one_at_a_time"}, Why: "a request is looked up, and waits, only where Caddy handles it"},
+	{Option: "fast_refusals", Excludes: []string{"graphql", "json_body", "persisted"}, Why: "the gate must read the operation to know whether a request is an attempt"},
 
-	{option: "shadow", excludes: []string{"lookup", "one_at_a_time"}, why: "when the shop has answered, a lookup no longer finds the cart"},
-	{option: "shadow", excludes: []string{"graphql", "json_body", "persisted"}, why: "their values are known only when the gate has read the body, and a gate in shadow reads it after the shop"},
-	{option: "shadow", excludes: []string{"fast_refusals"}, why: "a gate in shadow refuses nothing, also at the connection: take fast_refusals out until the gate is live"},
-	{option: "shadow", excludes: []string{"challenge"}, why: "clients are not asked for a solution, and every attempt would count as refused: take challenge out until the gate is live"},
-	{option: "shadow", excludes: []string{"outcome backend"}, why: "the shop decides after its answer, about a hold that a gate in shadow does not have: use outcome response until the gate is live"},
-	{option: "shadow", excludes: []string{"queue"}, why: "a gate in shadow lets no order wait: take queue out until the gate is live"},
+	{Option: "shadow", Excludes: []string{"lookup", "one_at_a_time"}, Why: "when the shop has answered, a lookup no longer finds the cart"},
+	{Option: "shadow", Excludes: []string{"graphql", "json_body", "persisted"}, Why: "their values are known only when the gate has read the body, and a gate in shadow reads it after the shop"},
+	{Option: "shadow", Excludes: []string{"fast_refusals"}, Why: "a gate in shadow refuses nothing, also at the connection: take fast_refusals out until the gate is live"},
+	{Option: "shadow", Excludes: []string{"challenge"}, Why: "clients are not asked for a solution, and every attempt would count as refused: take challenge out until the gate is live"},
+	{Option: "shadow", Excludes: []string{"outcome backend"}, Why: "the shop decides after its answer, about a hold that a gate in shadow does not have: use outcome response until the gate is live"},
+	{Option: "shadow", Excludes: []string{"queue"}, Why: "a gate in shadow lets no order wait: take queue out until the gate is live"},
 }
 
 const askRules = "say what the shop's answer means, such as `confirm @sold` and `release @not`"
 
-// conflict is what an option excludes, or needs. check: it does so in a stockgate_check only.
-type conflict struct {
-	option   string
-	check    bool
-	excludes []string
-	needs    string
-	why      string
+// ConflictRow is what an option excludes, or needs.
+type ConflictRow struct {
+	Option   string
+	Check    bool // it does so in a stockgate_check only
+	Excludes []string
+	Needs    string
+	Why      string
 }
 
 // given reports whether an option of a judge is there. The others are a seller's.
@@ -82,16 +82,16 @@ func (s *Setup) gives(option string) bool {
 
 // Conflict reports the first conflict among the options.
 func (s *Setup) Conflict() error {
-	for _, c := range conflicts {
-		if c.check && (!s.OnlyChecks() || s.Enters) || !s.gives(c.option) {
+	for _, c := range Conflicts {
+		if c.Check && (!s.OnlyChecks() || s.Enters) || !s.gives(c.Option) {
 			continue
 		}
-		if c.needs != "" && !s.gives(c.needs) {
-			return fmt.Errorf("%s needs %s: %s", c.option, c.needs, c.why)
+		if c.Needs != "" && !s.gives(c.Needs) {
+			return fmt.Errorf("%s needs %s: %s", c.Option, c.Needs, c.Why)
 		}
-		for _, other := range c.excludes {
+		for _, other := range c.Excludes {
 			if s.gives(other) {
-				return fmt.Errorf("%s and %s do not go together: %s", c.option, other, c.why)
+				return fmt.Errorf("%s and %s do not go together: %s", c.Option, other, c.Why)
 			}
 		}
 	}

@@ -88,10 +88,14 @@ func conflictOf(t *testing.T, inCheck bool, without string, options ...string) e
 // Each row of the table is an error that names both options and says why, and an option alone, with what
 // it needs, is none.
 func TestConflicts(t *testing.T) {
-	for _, row := range option.Conflicts() {
-		for _, other := range row.Others {
+	for _, row := range option.Conflicts {
+		others := row.Excludes
+		if row.Needs != "" {
+			others = []string{row.Needs}
+		}
+		for _, other := range others {
 			err := conflictOf(t, row.Check, "", row.Option, other)
-			if row.Needs {
+			if row.Needs != "" {
 				if err := conflictOf(t, row.Check, "", row.Option); err != nil {
 					t.Errorf("%s, and what it needs: %v", row.Option, err)
 				}

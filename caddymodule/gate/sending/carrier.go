@@ -23,7 +23,7 @@ type Carrier struct {
 	*judge.Judge
 	Terms     *selling.Terms
 	Slots     forward.Slots
-	Inquirer  *asking.Inquirer // nil: the outcome is not asked
+	inquirer  *asking.Inquirer // nil: the outcome is not asked
 	bypassing *filters.Slots   // bounds the orders that are at the shop during a bypass
 }
 
@@ -41,7 +41,7 @@ func (c *Carrier) Open() {
 	}
 	c.Slots.Open(waiting+atShop, atShop, c.Log())
 	c.bypassing = filters.NewSlots(atShop)
-	c.Inquirer = asking.New(c.Terms, c.Log())
+	c.inquirer = asking.New(c.Terms, c.Log())
 }
 
 // KeepConns keeps its connection in the context of each request, so that a client that does not read the answer can be
@@ -67,8 +67,8 @@ func (c *Carrier) Prepare(r *http.Request, p *judge.Case, pl *forward.InFlightSl
 	}
 	p.Publish(r, "reserved", hold.ID)
 	f := &forward.Forwarding{Rules: c.Terms.Outcomes, MaxAnswer: c.Terms.AnswerLimit(), Log: c.Log(), Slot: pl, Began: p.Began, Hold: hold, Token: signed, Body: p.Body, Repl: p.Repl}
-	if c.Inquirer != nil {
-		f.Asker = c.Inquirer.About(r, p, &f.Hold, asked)
+	if c.inquirer != nil {
+		f.Asker = c.inquirer.About(r, p, &f.Hold, asked)
 	}
 	if p.Attempt.Key != "" && r.Method != http.MethodHead {
 		f.Copy = new(forward.Copy)

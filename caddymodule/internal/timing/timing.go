@@ -1,5 +1,6 @@
 // Package timing has times by which gates and edges work and that no configuration sets. A test of a
-// running Caddy sets others where it would wait for them, or race with them on a slow machine.
+// running Caddy sets others where it would wait for them, or race with them on a slow machine, and calls itself
+// what would be called later.
 package timing
 
 import (
@@ -51,4 +52,30 @@ func (t *Time) Now() time.Duration { return time.Duration(t.now.Load()) }
 // Set sets another time, and returns the one before. Only tests call it.
 func (t *Time) Set(d time.Duration) (before time.Duration) {
 	return time.Duration(t.now.Swap(int64(d)))
+}
+
+// QuestionLater is how a gate asks the shop again later.
+var QuestionLater Later
+
+// Later calls functions later. It is safe for concurrent use.
+type Later struct {
+	set atomic.Pointer[func(time.Duration, func())]
+}
+
+// Call calls a function after that long, in a goroutine of its own.
+func (l *Later) Call(after time.Duration, f func()) {
+	if set := l.set.Load(); set != nil {
+		(*set)(after, f)
+		return
+	}
+	time.AfterFunc(after, f)
+}
+
+// Set sets what is told of the calls from now on, instead of making them; nil: they are made. Only tests call it.
+func (l *Later) Set(tell func(after time.Duration, f func())) {
+	if tell == nil {
+		l.set.Store(nil)
+		return
+	}
+	l.set.Store(&tell)
 }

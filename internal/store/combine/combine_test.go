@@ -15,7 +15,7 @@ import (
 
 // gated is a combiner whose calls wait until the test lets them go.
 type gated struct {
-	combine.NameCombiner
+	nameCombiner
 	t       *testing.T
 	begun   chan []string // the names of each call, when it begins
 	goOn    chan struct{}
@@ -27,7 +27,7 @@ type gated struct {
 
 func newGated(t *testing.T) *gated {
 	g := &gated{t: t, begun: make(chan []string, 1000), goOn: make(chan struct{}, 1_000_000), failed: map[string]error{}}
-	g.NameCombiner = combine.NewNameCombiner(func(_ string, names []string) {
+	g.nameCombiner = newNameCombiner(func(_ string, names []string) {
 		g.begun <- names
 		<-g.goOn
 	})
@@ -255,7 +255,7 @@ func TestClosedCombiner(t *testing.T) {
 
 // A panic in a call is an ordinary error for the callers in it, and the next call continues.
 func TestACallThatPanics(t *testing.T) {
-	c := combine.NewNameCombiner(func(_ string, names []string) {
+	c := newNameCombiner(func(_ string, names []string) {
 		if names[0] == "bad" {
 			panic("nil map")
 		}
