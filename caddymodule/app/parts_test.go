@@ -55,6 +55,7 @@ func init() { caddy.RegisterModule(testParts{}) }
 
 // A part is made once for its key, starts when its configuration does, and stops with it.
 func TestPartsAreMadeOnce(t *testing.T) {
+	gotParts, madeParts = nil, nil
 	_, options := sitetest.Redis(t)
 	s := sitetest.Open(t, options)
 	s.Gates = []any{map[string]any{"handler": "test_parts"}}

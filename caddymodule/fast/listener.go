@@ -58,10 +58,10 @@ func (l *Listener) Provision(ctx caddy.Context) error {
 	if !ok {
 		return errors.New("the listener wrapper stockgate is for HTTP servers")
 	}
+	l.server, l.access = server, accesslog.New(ctx, server)
 	if !l.app.AddListener(server.Name(), l) {
 		return errors.New("the listener wrapper stockgate is given twice")
 	}
-	l.server, l.access = server, accesslog.New(ctx, server)
 	server.RegisterConnState(l.follow)
 	server.RegisterConnContext(withContext)
 	server.RegisterOnShutdown(l.fast.Stop)

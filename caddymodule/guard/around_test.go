@@ -14,9 +14,9 @@ import (
 	"github.com/stockgate/stockgate/caddymodule/guard"
 )
 
-// maxNamed is how often one request may have parameters of also_query, maxReadings how often all of them together
+// maxNamed is how often one request may have parameters of also_query, maxNamedReadings how often all of them together
 // may be read.
-const maxNamed, maxReadings = 8, 320
+const maxNamed, maxNamedReadings = 8, 320
 
 // Why a guard refuses a request.
 const (
@@ -94,7 +94,7 @@ func TestNamedParametersAreBounded(t *testing.T) {
 		if why, _, _ := routesOf(t, []any{asks}, "rest_route", "s").Refuses(posted(c.query)); why != c.why {
 			t.Errorf("%s: %q, want %q", name, why, c.why)
 		}
-		if most := 2*maxReadings + 10; asks.asked > most { // a matcher that sees case is asked about the lower case too
+		if most := 2*maxNamedReadings + 10; asks.asked > most { // a matcher that sees case is asked about the lower case too
 			t.Errorf("%s: a matcher is asked %d times, more than %d", name, asks.asked, most)
 		}
 	}

@@ -15,7 +15,7 @@ func (j *Judge) Open(ctx caddy.Context) error {
 		return err
 	}
 	j.ctx, j.log = ctx, ctx.Logger()
-	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok {
+	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok && server != nil {
 		j.server = server
 	}
 	if j.Name != "" {

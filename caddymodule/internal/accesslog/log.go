@@ -15,7 +15,8 @@ import (
 // Log writes the access log of a server.
 type Log struct {
 	logger *zap.Logger
-	// config returns how the server logs; nil: it says nothing of it. The server itself is no field: see judge.HTTPServer.
+	// config returns how the server logs, or nil if that is not configured. The server itself is no field: see
+	// judge.HTTPServer.
 	config func() *caddyhttp.ServerLogConfig
 }
 

@@ -1,6 +1,6 @@
 // Package timing has times by which gates and edges work and that no configuration sets. A test of a
-// running Caddy sets others where it would wait for them, or race with them on a slow machine, and calls itself
-// what would be called later.
+// running Caddy sets others where it would wait for them, or race with them on a slow machine, and makes the later
+// calls itself.
 package timing
 
 import (
@@ -54,7 +54,7 @@ func (t *Time) Set(d time.Duration) (before time.Duration) {
 	return time.Duration(t.now.Swap(int64(d)))
 }
 
-// QuestionLater is how a gate asks the shop again later.
+// QuestionLater makes a gate ask the shop again.
 var QuestionLater Later
 
 // Later calls functions later. It is safe for concurrent use.
@@ -62,7 +62,7 @@ type Later struct {
 	set atomic.Pointer[func(time.Duration, func())]
 }
 
-// Call calls a function after that long, in a goroutine of its own.
+// Call calls a function after that long, in a goroutine of its own. After Set it gives the function to the test.
 func (l *Later) Call(after time.Duration, f func()) {
 	if set := l.set.Load(); set != nil {
 		(*set)(after, f)
@@ -71,11 +71,11 @@ func (l *Later) Call(after time.Duration, f func()) {
 	time.AfterFunc(after, f)
 }
 
-// Set sets what is told of the calls from now on, instead of making them; nil: they are made. Only tests call it.
-func (l *Later) Set(tell func(after time.Duration, f func())) {
-	if tell == nil {
+// Set gives all further calls to a function, which makes them when it wants; nil: Call makes them. Only tests call it.
+func (l *Later) Set(take func(after time.Duration, f func())) {
+	if take == nil {
 		l.set.Store(nil)
 		return
 	}
-	l.set.Store(&tell)
+	l.set.Store(&take)
 }

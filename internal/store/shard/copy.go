@@ -59,10 +59,10 @@ var globEscape = strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`,
 
 // eachServer calls do for the server, or for each master of a cluster at the same time.
 func eachServer(ctx context.Context, s *Client, do func(context.Context, redis.Cmdable) error) error {
-	if cluster, ok := on(s.redis).(*redis.ClusterClient); ok {
+	if cluster, ok := behind(s.redis).(*redis.ClusterClient); ok {
 		return cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return do(ctx, c) })
 	}
-	return do(ctx, on(s.redis))
+	return do(ctx, behind(s.redis))
 }
 
 // CopyTo copies keys, with the times at which they expire, to another Redis, which has none of them. The versions of
@@ -131,7 +131,7 @@ func (s *Client) digest(ctx context.Context, key string) (d digest, err error) {
 // elements yields the content of a key, some elements at a time: of a hash its fields and values, of a sorted set members and
 // scores, of a stream ids and what follows them. Nothing is yielded of a key that does not exist.
 func (s *Client) elements(ctx context.Context, key string, yield func(kind string, some [][]string) error) error {
-	kind, err := on(s.redis).Type(ctx, key).Result()
+	kind, err := behind(s.redis).Type(ctx, key).Result()
 	if err != nil {
 		return Explain(err)
 	}
@@ -139,7 +139,7 @@ func (s *Client) elements(ctx context.Context, key string, yield func(kind strin
 	case "none":
 		return nil
 	case "string":
-		text, err := on(s.redis).Get(ctx, key).Result()
+		text, err := behind(s.redis).Get(ctx, key).Result()
 		if err != nil {
 			return Explain(err)
 		}
@@ -166,9 +166,9 @@ func (s *Client) scanKey(ctx context.Context, key, kind string, cursor uint64) (
 	parts := 2
 	switch kind {
 	case "hash":
-		flat, next, err = on(s.redis).HScan(ctx, key, cursor, "", copyAtOnce).Result()
+		flat, next, err = behind(s.redis).HScan(ctx, key, cursor, "", copyAtOnce).Result()
 	case "zset":
-		flat, next, err = on(s.redis).ZScan(ctx, key, cursor, "", copyAtOnce).Result()
+		flat, next, err = behind(s.redis).ZScan(ctx, key, cursor, "", copyAtOnce).Result()
 		for i := 1; i < len(flat); i += 2 { // servers write the same number in different ways
 			score, err := strconv.ParseFloat(flat[i], 64)
 			if err != nil {
@@ -178,7 +178,7 @@ func (s *Client) scanKey(ctx context.Context, key, kind string, cursor uint64) (
 		}
 	case "set":
 		parts = 1
-		flat, next, err = on(s.redis).SScan(ctx, key, cursor, "", copyAtOnce).Result()
+		flat, next, err = behind(s.redis).SScan(ctx, key, cursor, "", copyAtOnce).Result()
 	default:
 		return nil, 0, fmt.Errorf("it is a %s: stockgate has no such key, another client has written it", kind)
 	}
@@ -191,7 +191,7 @@ func (s *Client) entries(ctx context.Context, key string, yield func(some [][]st
 		return err
 	}
 	for from := "-"; ; {
-		raw, err := on(s.redis).Do(ctx, "XRANGE", key, from, "+", "COUNT", copyAtOnce).Slice()
+		raw, err := behind(s.redis).Do(ctx, "XRANGE", key, from, "+", "COUNT", copyAtOnce).Slice()
 		if err != nil {
 			return Explain(err)
 		}
@@ -222,7 +222,7 @@ func (s *Client) addElements(ctx context.Context, key, kind string, some [][]str
 		return nil
 	}
 	if kind == "stream" {
-		pipe := on(s.redis).Pipeline()
+		pipe := behind(s.redis).Pipeline()
 		for _, entry := range some {
 			pipe.Do(ctx, words([]any{"XADD", key}, entry...)...)
 		}
@@ -237,7 +237,7 @@ func (s *Client) addElements(ctx context.Context, key, kind string, some [][]str
 		}
 		command = words(command, parts...)
 	}
-	return Explain(on(s.redis).Do(ctx, command...).Err())
+	return Explain(behind(s.redis).Do(ctx, command...).Err())
 }
 
 func words(command []any, more ...string) []any {
@@ -258,20 +258,20 @@ func (s *Client) copyRest(ctx context.Context, to *Client, key string) error {
 			return err
 		}
 	}
-	left, err := on(s.redis).PTTL(ctx, key).Result()
+	left, err := behind(s.redis).PTTL(ctx, key).Result()
 	if err != nil || left <= 0 {
 		return Explain(err)
 	}
-	return Explain(on(to.redis).PExpire(ctx, key, left).Err())
+	return Explain(behind(to.redis).PExpire(ctx, key, left).Err())
 }
 
 // lastID is the newest id that a stream has had; empty: the key is no stream.
 func (s *Client) lastID(ctx context.Context, key string) (string, error) {
-	kind, err := on(s.redis).Type(ctx, key).Result()
+	kind, err := behind(s.redis).Type(ctx, key).Result()
 	if err != nil || kind != "stream" {
 		return "", Explain(err)
 	}
-	info, err := on(s.redis).XInfoStream(ctx, key).Result()
+	info, err := behind(s.redis).XInfoStream(ctx, key).Result()
 	if err != nil {
 		return "", Explain(err)
 	}
@@ -280,24 +280,24 @@ func (s *Client) lastID(ctx context.Context, key string) (string, error) {
 
 // setLastID sets the newest id of a stream, which may have no entries.
 func (s *Client) setLastID(ctx context.Context, key, last string) error {
-	n, err := on(s.redis).Exists(ctx, key).Result()
+	n, err := behind(s.redis).Exists(ctx, key).Result()
 	if err != nil {
 		return Explain(err)
 	}
 	if n == 0 {
-		pipe := on(s.redis).TxPipeline()
+		pipe := behind(s.redis).TxPipeline()
 		pipe.XAdd(ctx, &redis.XAddArgs{Stream: key, ID: last, Values: []string{"m", ""}})
 		pipe.XDel(ctx, key, last)
 		_, err := pipe.Exec(ctx)
 		return Explain(err)
 	}
-	return Explain(on(s.redis).Do(ctx, "XSETID", key, last).Err())
+	return Explain(behind(s.redis).Do(ctx, "XSETID", key, last).Err())
 }
 
 // DropKeys deletes keys.
 func (s *Client) DropKeys(ctx context.Context, keys []string) error {
 	for some := range slices.Chunk(keys, copyAtOnce) {
-		pipe := on(s.redis).Pipeline() // in a cluster, their servers differ
+		pipe := behind(s.redis).Pipeline() // in a cluster, their servers differ
 		for _, key := range some {
 			pipe.Unlink(ctx, key)
 		}

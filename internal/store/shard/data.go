@@ -62,25 +62,25 @@ func (d Data) Meta(ctx context.Context, fields ...string) (Fields, error) {
 
 // Values reads fields of a hash.
 func (d Data) Values(ctx context.Context, place int, fields ...string) (Fields, error) {
-	v, err := on(d.redis).HMGet(ctx, d.keys[place], fields...).Result()
+	v, err := behind(d.redis).HMGet(ctx, d.keys[place], fields...).Result()
 	return v, Explain(err)
 }
 
 // Has reports whether a hash has a field.
 func (d Data) Has(ctx context.Context, place int, field string) (bool, error) {
-	ok, err := on(d.redis).HExists(ctx, d.keys[place], field).Result()
+	ok, err := behind(d.redis).HExists(ctx, d.keys[place], field).Result()
 	return ok, Explain(err)
 }
 
 // Bytes reads a value of a hash, which must be there.
 func (d Data) Bytes(ctx context.Context, place int, field string) ([]byte, error) {
-	v, err := on(d.redis).HGet(ctx, d.keys[place], field).Bytes()
+	v, err := behind(d.redis).HGet(ctx, d.keys[place], field).Bytes()
 	return v, Explain(err)
 }
 
 // Length is how many fields a hash has.
 func (d Data) Length(ctx context.Context, place int) (int64, error) {
-	n, err := on(d.redis).HLen(ctx, d.keys[place]).Result()
+	n, err := behind(d.redis).HLen(ctx, d.keys[place]).Result()
 	return n, Explain(err)
 }
 
@@ -90,9 +90,9 @@ func (d Data) Length(ctx context.Context, place int) (int64, error) {
 func (d Data) Scan(ctx context.Context, place int, cursor uint64, pattern string, about int64) (page []string, next uint64, err error) {
 	switch place {
 	case DeadlinesKey, InDoubtKey, UnbackedKey, TombstonesKey, LineKey, AtShopKey:
-		page, next, err = on(d.redis).ZScan(ctx, d.keys[place], cursor, pattern, about).Result()
+		page, next, err = behind(d.redis).ZScan(ctx, d.keys[place], cursor, pattern, about).Result()
 	default:
-		page, next, err = on(d.redis).HScan(ctx, d.keys[place], cursor, pattern, about).Result()
+		page, next, err = behind(d.redis).HScan(ctx, d.keys[place], cursor, pattern, about).Result()
 	}
 	return page, next, Explain(err)
 }
@@ -117,7 +117,7 @@ func (d Data) Each(ctx context.Context, place int, pattern string, about int64, 
 
 // Count is how many members a sorted set has.
 func (d Data) Count(ctx context.Context, place int) (int64, error) {
-	n, err := on(d.redis).ZCard(ctx, d.keys[place]).Result()
+	n, err := behind(d.redis).ZCard(ctx, d.keys[place]).Result()
 	return n, Explain(err)
 }
 
@@ -127,13 +127,13 @@ func (d Data) From(ctx context.Context, place int, score *int64, most int) ([]Sc
 	if score != nil {
 		from = strconv.FormatInt(*score, 10)
 	}
-	all, err := on(d.redis).ZRangeByScoreWithScores(ctx, d.keys[place], &redis.ZRangeBy{Min: from, Max: "+inf", Count: int64(most)}).Result()
+	all, err := behind(d.redis).ZRangeByScoreWithScores(ctx, d.keys[place], &redis.ZRangeBy{Min: from, Max: "+inf", Count: int64(most)}).Result()
 	return scoredOf(all), Explain(err)
 }
 
 // Last is the member of a sorted set with the highest score; false: it is empty.
 func (d Data) Last(ctx context.Context, place int) (last Scored, ok bool, err error) {
-	all, err := on(d.redis).ZRevRangeWithScores(ctx, d.keys[place], 0, 0).Result()
+	all, err := behind(d.redis).ZRevRangeWithScores(ctx, d.keys[place], 0, 0).Result()
 	if err != nil || len(all) == 0 {
 		return last, false, Explain(err)
 	}
@@ -142,24 +142,24 @@ func (d Data) Last(ctx context.Context, place int) (last Scored, ok bool, err er
 
 // Exists reports whether a key is there.
 func (d Data) Exists(ctx context.Context, place int) (bool, error) {
-	n, err := on(d.redis).Exists(ctx, d.keys[place]).Result()
+	n, err := behind(d.redis).Exists(ctx, d.keys[place]).Result()
 	return n > 0, Explain(err)
 }
 
 // Any reports whether any key of the shard is there.
 func (d Data) Any(ctx context.Context) (bool, error) {
-	n, err := on(d.redis).Exists(ctx, d.keys...).Result()
+	n, err := behind(d.redis).Exists(ctx, d.keys...).Result()
 	return n > 0, Explain(err)
 }
 
 // Drop deletes all keys.
 func (d Data) Drop(ctx context.Context) error {
-	return Explain(on(d.redis).Unlink(ctx, d.keys...).Err())
+	return Explain(behind(d.redis).Unlink(ctx, d.keys...).Err())
 }
 
 // Records reads records of reservations, and fields of the sale, in one round trip.
 func (d Data) Records(ctx context.Context, ids []string, fields ...string) (records, meta Fields, err error) {
-	pipe := on(d.redis).Pipeline() // not MULTI: a full Redis refuses it
+	pipe := behind(d.redis).Pipeline() // not MULTI: a full Redis refuses it
 	packed := pipe.HMGet(ctx, d.keys[RecordsKey], ids...)
 	sale := pipe.HMGet(ctx, d.keys[MetaKey], fields...)
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -188,7 +188,7 @@ func (d Data) Stock(ctx context.Context, fields ...string) (StockHead, map[strin
 }
 
 func (d Data) stock(ctx context.Context, all bool, fields []string) (h StockHead, cells map[string]string, err error) {
-	pipe := on(d.redis).Pipeline() // not MULTI: a full Redis refuses it
+	pipe := behind(d.redis).Pipeline() // not MULTI: a full Redis refuses it
 	meta := pipe.HMGet(ctx, d.keys[MetaKey], fields...)
 	var hash *redis.MapStringStringCmd
 	if all {
@@ -211,7 +211,7 @@ func (d Data) stock(ctx context.Context, all bool, fields []string) (h StockHead
 
 // Cells reads all cells of a sale, and the number of its newest movement then. False: it changed meanwhile.
 func (d Data) Cells(ctx context.Context) (cells map[string]string, seq int64, ok bool, err error) {
-	pipe := on(d.redis).Pipeline() // not MULTI: a full Redis refuses it
+	pipe := behind(d.redis).Pipeline() // not MULTI: a full Redis refuses it
 	before := pipe.HMGet(ctx, d.keys[MetaKey], "seq")
 	all := pipe.HGetAll(ctx, d.keys[CellsKey])
 	after := pipe.HMGet(ctx, d.keys[MetaKey], "seq")
@@ -224,12 +224,12 @@ func (d Data) Cells(ctx context.Context) (cells map[string]string, seq int64, ok
 
 // EndMerging notes that nothing of the previous epoch of a sale is to be merged any more.
 func (s *Client) EndMerging(ctx context.Context, sale string) error {
-	return Explain(on(s.redis).HDel(ctx, s.ShardKeys(sale)[MetaKey], "merging").Err())
+	return Explain(behind(s.redis).HDel(ctx, s.ShardKeys(sale)[MetaKey], "merging").Err())
 }
 
 // bytesOf is the value of a key; nil: there is none.
 func (s *Client) bytesOf(ctx context.Context, key string) ([]byte, error) {
-	v, err := on(s.redis).Get(ctx, key).Bytes()
+	v, err := behind(s.redis).Get(ctx, key).Bytes()
 	if errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
@@ -238,13 +238,13 @@ func (s *Client) bytesOf(ctx context.Context, key string) ([]byte, error) {
 
 // AddAnswerBytes counts bytes of a sale's stored answers, and returns how many there are.
 func (s *Client) AddAnswerBytes(ctx context.Context, sale string, bytes int64) (int64, error) {
-	n, err := on(s.redis).IncrBy(ctx, s.AnswersKey(sale), bytes).Result()
+	n, err := behind(s.redis).IncrBy(ctx, s.AnswersKey(sale), bytes).Result()
 	return n, Explain(err)
 }
 
 // StoreAnswer stores the shop's answer to a reservation's request for a time. One that is stored stays.
 func (s *Client) StoreAnswer(ctx context.Context, sale, id string, answer []byte, keep time.Duration) error {
-	return Explain(on(s.redis).SetNX(ctx, s.AnswerKey(sale, id), answer, keep).Err())
+	return Explain(behind(s.redis).SetNX(ctx, s.AnswerKey(sale, id), answer, keep).Err())
 }
 
 // StoredAnswer is the stored answer to a reservation's request; nil: there is none.
@@ -254,17 +254,17 @@ func (s *Client) StoredAnswer(ctx context.Context, sale, id string) ([]byte, err
 
 // Shadow reads counters of dry runs.
 func (s *Client) Shadow(ctx context.Context, sale string, fields ...string) (Fields, error) {
-	v, err := on(s.redis).HMGet(ctx, s.ShadowKey(sale), fields...).Result()
+	v, err := behind(s.redis).HMGet(ctx, s.ShadowKey(sale), fields...).Result()
 	return v, Explain(err)
 }
 
 // DropShadow drops the counters of dry runs.
 func (s *Client) DropShadow(ctx context.Context, sale string) error {
-	return Explain(on(s.redis).Unlink(ctx, s.ShadowKey(sale)).Err())
+	return Explain(behind(s.redis).Unlink(ctx, s.ShadowKey(sale)).Err())
 }
 
 // Counts reads what edges have counted of a sale, see lua/counts.lua.
 func (s *Client) Counts(ctx context.Context, sale string) (map[string]string, error) {
-	fields, err := on(s.redis).HGetAll(ctx, s.CountsKeys(sale)[1]).Result()
+	fields, err := behind(s.redis).HGetAll(ctx, s.CountsKeys(sale)[1]).Result()
 	return fields, Explain(err)
 }

@@ -48,8 +48,8 @@ type Standing struct {
 // Standing asks the server of a sale how it keeps what it acknowledges. What its user may not ask counts
 // as not so.
 func (s *Client) Standing(ctx context.Context, sale string) (Standing, error) {
-	c := redis.Cmdable(on(s.redis))
-	if cluster, ok := on(s.redis).(*redis.ClusterClient); ok {
+	c := redis.Cmdable(behind(s.redis))
+	if cluster, ok := behind(s.redis).(*redis.ClusterClient); ok {
 		node, err := cluster.MasterForKey(ctx, s.ShardKeys(sale)[MetaKey])
 		if err != nil {
 			return Standing{}, Explain(err)

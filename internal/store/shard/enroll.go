@@ -72,7 +72,7 @@ func (s *Client) Enroll(ctx context.Context, keys []SigningKey, candidate *ident
 			return nil, fmt.Errorf("%w: enroll named a foreign key", ErrUnavailable)
 		}
 		for _, k := range keys {
-			if err := on(s.redis).HSetNX(ctx, s.SecretKey(), "secret:"+k.KID, k.seal(agreed)).Err(); err != nil {
+			if err := behind(s.redis).HSetNX(ctx, s.SecretKey(), "secret:"+k.KID, k.seal(agreed)).Err(); err != nil {
 				return nil, Explain(err)
 			}
 		}
@@ -82,7 +82,7 @@ func (s *Client) Enroll(ctx context.Context, keys []SigningKey, candidate *ident
 
 // Keyring is what Redis has of the edges' keys, see lua/enroll.lua.
 func (s *Client) Keyring(ctx context.Context) (map[string]string, error) {
-	all, err := on(s.redis).HGetAll(ctx, s.SecretKey()).Result()
+	all, err := behind(s.redis).HGetAll(ctx, s.SecretKey()).Result()
 	return all, Explain(err)
 }
 

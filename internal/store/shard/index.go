@@ -10,7 +10,7 @@ import (
 
 // Sales lists the ids of all sales that the index names, in order.
 func (s *Client) Sales(ctx context.Context) ([]string, error) {
-	ids, err := on(s.redis).SMembers(ctx, s.SalesKey()).Result()
+	ids, err := behind(s.redis).SMembers(ctx, s.SalesKey()).Result()
 	if err != nil {
 		return nil, Explain(err)
 	}
@@ -20,12 +20,12 @@ func (s *Client) Sales(ctx context.Context) ([]string, error) {
 
 // IndexSale adds a sale to the index.
 func (s *Client) IndexSale(ctx context.Context, sale string) error {
-	return Explain(on(s.redis).SAdd(ctx, s.SalesKey(), sale).Err())
+	return Explain(behind(s.redis).SAdd(ctx, s.SalesKey(), sale).Err())
 }
 
 // Deleted returns the sales that were deleted on purpose, with the epoch that each had.
 func (s *Client) Deleted(ctx context.Context) (map[string]string, error) {
-	deleted, err := on(s.redis).HGetAll(ctx, s.DeletedKey()).Result()
+	deleted, err := behind(s.redis).HGetAll(ctx, s.DeletedKey()).Result()
 	return deleted, Explain(err)
 }
 
@@ -41,7 +41,7 @@ func (s *Client) ReloadedEpoch(ctx context.Context, sale string) (int64, error) 
 }
 
 func (s *Client) epochIn(ctx context.Context, key, sale string) (int64, error) {
-	epoch, err := on(s.redis).HGet(ctx, key, sale).Int64()
+	epoch, err := behind(s.redis).HGet(ctx, key, sale).Int64()
 	if err != nil && !errors.Is(err, redis.Nil) {
 		return 0, Explain(err)
 	}
@@ -50,12 +50,12 @@ func (s *Client) epochIn(ctx context.Context, key, sale string) (int64, error) {
 
 // NoteDeleted notes that the sale of an epoch is deleted on purpose.
 func (s *Client) NoteDeleted(ctx context.Context, sale string, epoch int64) error {
-	return Explain(on(s.redis).HSet(ctx, s.DeletedKey(), sale, epoch).Err())
+	return Explain(behind(s.redis).HSet(ctx, s.DeletedKey(), sale, epoch).Err())
 }
 
 // DropDeleted drops that note.
 func (s *Client) DropDeleted(ctx context.Context, sale string) error {
-	return Explain(on(s.redis).HDel(ctx, s.DeletedKey(), sale).Err())
+	return Explain(behind(s.redis).HDel(ctx, s.DeletedKey(), sale).Err())
 }
 
 // Announce adds sales to the index. Of one that was deleted it keeps which epoch that was: a ledger may
@@ -65,17 +65,17 @@ func (s *Client) Announce(ctx context.Context, ids []string) error {
 	for i, id := range ids {
 		names[i] = id
 	}
-	deleted, err := on(s.redis).HMGet(ctx, s.DeletedKey(), ids...).Result()
+	deleted, err := behind(s.redis).HMGet(ctx, s.DeletedKey(), ids...).Result()
 	if err != nil {
 		return Explain(err)
 	}
-	pipe := on(s.redis).Pipeline()
+	pipe := behind(s.redis).Pipeline()
 	pipe.SAdd(ctx, s.SalesKey(), names...)
 	for i, epoch := range deleted {
 		if epoch == nil {
 			continue
 		}
-		now, err := on(s.redis).HGet(ctx, s.ShardKeys(ids[i])[MetaKey], "epoch").Result()
+		now, err := behind(s.redis).HGet(ctx, s.ShardKeys(ids[i])[MetaKey], "epoch").Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			return Explain(err)
 		}
@@ -91,7 +91,7 @@ func (s *Client) Announce(ctx context.Context, ids []string) error {
 // Unindex takes a deleted sale out of the index, drops the counters of its stored answers, what dry runs
 // have noted, what edges have counted and the keys of its fence, and tells the edges.
 func (s *Client) Unindex(ctx context.Context, sale string, epoch int64) error {
-	pipe := on(s.redis).Pipeline()
+	pipe := behind(s.redis).Pipeline()
 	pipe.HSet(ctx, s.DeletedKey(), sale, epoch) // a call that was refused may have dropped the note
 	pipe.SRem(ctx, s.SalesKey(), sale)
 	pipe.Del(ctx, s.AnswersKey(sale), s.ShadowKey(sale), s.CountsKeys(sale)[1])
@@ -104,14 +104,14 @@ func (s *Client) Unindex(ctx context.Context, sale string, epoch int64) error {
 
 // NotifySale tells the edges that a sale has changed.
 func (s *Client) NotifySale(ctx context.Context, sale string) error {
-	return Explain(on(s.redis).Publish(ctx, s.Channel(), saleNotice(sale)).Err())
+	return Explain(behind(s.redis).Publish(ctx, s.Channel(), saleNotice(sale)).Err())
 }
 
 func saleNotice(sale string) string { return "sale " + sale + " 0" }
 
 // Listen calls heard whenever something is published on a channel, until ctx ends.
 func (s *Client) Listen(ctx context.Context, channel string, heard func()) {
-	sub := on(s.redis).Subscribe(ctx, channel)
+	sub := behind(s.redis).Subscribe(ctx, channel)
 	defer sub.Close()
 	notices := sub.Channel()
 	for {

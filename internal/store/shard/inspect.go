@@ -50,9 +50,9 @@ type Server struct {
 
 // Inspect asks Redis about itself: one server, or the masters of a cluster.
 func (s *Client) Inspect(ctx context.Context) ([]Server, error) {
-	cluster, ok := on(s.redis).(*redis.ClusterClient)
+	cluster, ok := behind(s.redis).(*redis.ClusterClient)
 	if !ok {
-		one, err := inspect(ctx, s, on(s.redis))
+		one, err := inspect(ctx, s, behind(s.redis))
 		return []Server{one}, err
 	}
 	var mu sync.Mutex
@@ -182,7 +182,7 @@ type Schemas struct {
 // Schemas reads which layout the keys of sales have. waits reports whether a sale has a waiting list: others do not get
 // the newest one.
 func (s *Client) Schemas(ctx context.Context, ids []string, waits func(id string) bool) (Schemas, error) {
-	pipe := on(s.redis).Pipeline() // not MULTI: a full Redis refuses it
+	pipe := behind(s.redis).Pipeline() // not MULTI: a full Redis refuses it
 	schemas := make([]*redis.StringCmd, len(ids))
 	for i, id := range ids {
 		schemas[i] = pipe.HGet(ctx, s.ShardKeys(id)[MetaKey], "schema")
@@ -211,6 +211,6 @@ func (s *Client) Schemas(ctx context.Context, ids []string, waits func(id string
 // Listeners is how many edges listen for notices. One node of a cluster cannot count those of
 // the others.
 func (s *Client) Listeners(ctx context.Context) (int64, error) {
-	n, err := on(s.redis).PubSubNumSub(ctx, s.Channel()).Result()
+	n, err := behind(s.redis).PubSubNumSub(ctx, s.Channel()).Result()
 	return n[s.Channel()], Explain(err)
 }

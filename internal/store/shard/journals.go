@@ -22,14 +22,14 @@ func (s *Client) Entries(ctx context.Context, sale string, from, most int64) ([]
 
 // StreamFrom reads at most so many entries of a stream, from an id on.
 func (s *Client) StreamFrom(ctx context.Context, key, from string, most int64) ([]Entry, error) {
-	entries, err := on(s.redis).XRangeN(ctx, key, from, "+", most).Result()
+	entries, err := behind(s.redis).XRangeN(ctx, key, from, "+", most).Result()
 	return entries, Explain(err)
 }
 
 // JournalHead reads fields of a sale and the first entry of its journal in one round trip.
 func (s *Client) JournalHead(ctx context.Context, sale string, fields ...string) (meta Fields, first []Entry, err error) {
 	keys := s.ShardKeys(sale)
-	pipe := on(s.redis).Pipeline() // not MULTI: a full Redis refuses it
+	pipe := behind(s.redis).Pipeline() // not MULTI: a full Redis refuses it
 	read, entry := pipe.HMGet(ctx, keys[MetaKey], fields...), pipe.XRangeN(ctx, keys[JournalKey], "-", "+", 1)
 	if _, err := pipe.Exec(ctx); err != nil && !errors.Is(err, redis.Nil) {
 		return nil, nil, Explain(err)
@@ -98,7 +98,7 @@ func (j *Journals) End(ctx context.Context, sale string) (Position, []Entry, err
 }
 
 func look(ctx context.Context, j *Journals, sale string, entry func(redis.Pipeliner, string) *redis.XMessageSliceCmd) (Position, []Entry, error) {
-	keys, pipe := j.shard.ShardKeys(sale), on(j.redis).Pipeline()
+	keys, pipe := j.shard.ShardKeys(sale), behind(j.redis).Pipeline()
 	meta := pipe.HMGet(ctx, keys[MetaKey], "epoch", "seq")
 	found := entry(pipe, keys[JournalKey])
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -109,7 +109,7 @@ func look(ctx context.Context, j *Journals, sale string, entry func(redis.Pipeli
 
 // Back reads at most so many entries of a journal, from the one with a number back.
 func (j *Journals) Back(ctx context.Context, sale string, from, most int64) ([]Entry, error) {
-	entries, err := on(j.redis).XRevRangeN(ctx, j.shard.ShardKeys(sale)[JournalKey], EntryID(from), "-", most).Result()
+	entries, err := behind(j.redis).XRevRangeN(ctx, j.shard.ShardKeys(sale)[JournalKey], EntryID(from), "-", most).Result()
 	return entries, Explain(err)
 }
 
@@ -124,7 +124,7 @@ type News struct {
 func (j *Journals) Read(ctx context.Context, sales []string, after []int64, most int64, wait time.Duration) ([]News, error) {
 	n := len(sales)
 	streams := make([]string, 2*n)
-	pipe, metas := on(j.redis).Pipeline(), make([]*redis.SliceCmd, n)
+	pipe, metas := behind(j.redis).Pipeline(), make([]*redis.SliceCmd, n)
 	metaKeys := make([]string, n)
 	for i, sale := range sales {
 		keys := j.shard.ShardKeys(sale)
@@ -154,21 +154,21 @@ func (j *Journals) Read(ctx context.Context, sales []string, after []int64, most
 // Newest reads the position of the journal of the sale with a meta key. It asks again where the
 // connection breaks: it only reads.
 func (j *Journals) Newest(ctx context.Context, metaKey string) (Position, error) {
-	v, err := on(j.redis).HMGet(ctx, metaKey, "epoch", "seq").Result()
+	v, err := behind(j.redis).HMGet(ctx, metaKey, "epoch", "seq").Result()
 	for try := 0; err != nil && BrokenConnection(err) && ctx.Err() == nil && try < 2; try++ {
-		v, err = on(j.redis).HMGet(ctx, metaKey, "epoch", "seq").Result()
+		v, err = behind(j.redis).HMGet(ctx, metaKey, "epoch", "seq").Result()
 	}
 	return positionOf(v), Explain(err)
 }
 
 // SetLedgerMark notes which movement of a sale some ledger has.
 func (s *Client) SetLedgerMark(ctx context.Context, sale, mark string) error {
-	return Explain(on(s.redis).HSet(ctx, s.LedgersKey(), sale, mark).Err())
+	return Explain(behind(s.redis).HSet(ctx, s.LedgersKey(), sale, mark).Err())
 }
 
 // LedgerMark is what SetLedgerMark has noted; empty: nothing.
 func (s *Client) LedgerMark(ctx context.Context, sale string) (string, error) {
-	mark, err := on(s.redis).HGet(ctx, s.LedgersKey(), sale).Result()
+	mark, err := behind(s.redis).HGet(ctx, s.LedgersKey(), sale).Result()
 	if errors.Is(err, redis.Nil) {
 		return "", nil
 	}
@@ -178,7 +178,7 @@ func (s *Client) LedgerMark(ctx context.Context, sale string) (string, error) {
 // NoteDrainer notes that a drainer had a lease at a moment, and forgets those that were not heard of since
 // another one.
 func (s *Client) NoteDrainer(ctx context.Context, drainer string, at, forget time.Time) error {
-	pipe := on(s.redis).Pipeline()
+	pipe := behind(s.redis).Pipeline()
 	pipe.ZAdd(ctx, s.DrainersKey(), redis.Z{Score: float64(at.UnixMilli()), Member: drainer})
 	pipe.ZRemRangeByScore(ctx, s.DrainersKey(), "-inf", strconv.FormatInt(forget.UnixMilli(), 10))
 	_, err := pipe.Exec(ctx)
@@ -191,11 +191,11 @@ func (s *Client) DropDrainers(ctx context.Context, drainers ...string) error {
 	for i, d := range drainers {
 		members[i] = d
 	}
-	return Explain(on(s.redis).ZRem(ctx, s.DrainersKey(), members...).Err())
+	return Explain(behind(s.redis).ZRem(ctx, s.DrainersKey(), members...).Err())
 }
 
 // DrainersSince are the drainers that were noted since a moment.
 func (s *Client) DrainersSince(ctx context.Context, since time.Time) ([]string, error) {
-	all, err := on(s.redis).ZRangeByScore(ctx, s.DrainersKey(), &redis.ZRangeBy{Min: strconv.FormatInt(since.UnixMilli(), 10), Max: "+inf"}).Result()
+	all, err := behind(s.redis).ZRangeByScore(ctx, s.DrainersKey(), &redis.ZRangeBy{Min: strconv.FormatInt(since.UnixMilli(), 10), Max: "+inf"}).Result()
 	return all, Explain(err)
 }

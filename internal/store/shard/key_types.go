@@ -39,7 +39,7 @@ func (e *KeyTypesError) Is(target error) bool { return target == ErrRefused }
 // It needs no rights beyond those for selling.
 func (s *Client) CheckKeys(ctx context.Context, sale string) error {
 	keys, wrong := s.ShardKeys(sale), &KeyTypesError{Sale: sale}
-	pipe := on(s.redis).Pipeline()
+	pipe := behind(s.redis).Pipeline()
 	asked, want := make([]redis.Cmder, len(keys)), make([]string, len(keys))
 	for place, key := range keys {
 		switch place {

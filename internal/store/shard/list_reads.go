@@ -9,7 +9,7 @@ import (
 // HasAny reports whether any of some sets has its member, in one round trip. Attempts wait for it: it
 // takes a connection of theirs.
 func (s *Client) HasAny(ctx context.Context, n int, at func(i int) (set string, member []byte)) (bool, error) {
-	pipe := on(s.reserve).Pipeline()
+	pipe := behind(s.reserve).Pipeline()
 	answers := make([]*redis.BoolCmd, n)
 	for i := range answers {
 		set, member := at(i)
@@ -28,7 +28,7 @@ func (s *Client) HasAny(ctx context.Context, n int, at func(i int) (set string, 
 
 // Members reads some sets in one round trip.
 func (s *Client) Members(ctx context.Context, sets []string) ([][]string, error) {
-	pipe := on(s.redis).Pipeline()
+	pipe := behind(s.redis).Pipeline()
 	answers := make([]*redis.StringSliceCmd, len(sets))
 	for i, set := range sets {
 		answers[i] = pipe.SMembers(ctx, set)
@@ -45,12 +45,12 @@ func (s *Client) Members(ctx context.Context, sets []string) ([][]string, error)
 
 // HashFields reads fields of the hash of a list.
 func (s *Client) HashFields(ctx context.Context, key string, fields ...string) (Fields, error) {
-	v, err := on(s.redis).HMGet(ctx, key, fields...).Result()
+	v, err := behind(s.redis).HMGet(ctx, key, fields...).Result()
 	return v, Explain(err)
 }
 
 // HashNames reads the names in the hash of a list.
 func (s *Client) HashNames(ctx context.Context, key string) ([]string, error) {
-	names, err := on(s.redis).HKeys(ctx, key).Result()
+	names, err := behind(s.redis).HKeys(ctx, key).Result()
 	return names, Explain(err)
 }

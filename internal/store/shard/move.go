@@ -64,7 +64,7 @@ func (s *Client) moveKey() string { return s.prefix + ":move" }
 
 // Move returns the note of a move; nil: there is none.
 func (s *Client) Move(ctx context.Context) (*MoveNote, error) {
-	m, err := on(s.redis).HGetAll(ctx, s.moveKey()).Result()
+	m, err := behind(s.redis).HGetAll(ctx, s.moveKey()).Result()
 	if err != nil || len(m) == 0 {
 		return nil, Explain(err)
 	}
@@ -90,13 +90,13 @@ func (s *Client) CheckMove(ctx context.Context) error {
 
 // NoteMove notes a move.
 func (s *Client) NoteMove(ctx context.Context, m *MoveNote) error {
-	return Explain(on(s.redis).HSet(ctx, s.moveKey(), "id", m.ID, "stage", string(m.Stage), "where", m.Where, "came", m.Came, "by", m.By, "at", m.At.UnixMilli()).Err())
+	return Explain(behind(s.redis).HSet(ctx, s.moveKey(), "id", m.ID, "stage", string(m.Stage), "where", m.Where, "came", m.Came, "by", m.By, "at", m.At.UnixMilli()).Err())
 }
 
 // PassMove changes the stage of a move, and no other move. It returns an ErrChanged if the move is not, or does not stay,
 // at the stage at which it was: a command that Redis was slow to take has no effect any more then.
 func (s *Client) PassMove(ctx context.Context, id string, was, next MoveStage) error {
-	err := on(s.redis).Watch(ctx, func(tx *redis.Tx) error {
+	err := behind(s.redis).Watch(ctx, func(tx *redis.Tx) error {
 		has, err := tx.HMGet(ctx, s.moveKey(), "id", "stage").Result()
 		if err != nil {
 			return err
@@ -120,7 +120,7 @@ func (s *Client) PassMove(ctx context.Context, id string, was, next MoveStage) e
 
 // DropMove drops the note of a move.
 func (s *Client) DropMove(ctx context.Context) error {
-	return Explain(on(s.redis).Del(ctx, s.moveKey()).Err())
+	return Explain(behind(s.redis).Del(ctx, s.moveKey()).Err())
 }
 
 // Freeze ends all changes of a sale and returns an ErrRefused if it sells. A sale that is frozen stays so.
@@ -145,12 +145,12 @@ func (s *Client) Freeze(ctx context.Context, sale string) error {
 // FreezeLists ends all changes of the named lists.
 func (s *Client) FreezeLists(ctx context.Context, keys []string) error {
 	for _, key := range s.listMetas(keys) {
-		was, err := on(s.redis).HGet(ctx, key, "schema").Int64()
+		was, err := behind(s.redis).HGet(ctx, key, "schema").Int64()
 		if err != nil && !errors.Is(err, redis.Nil) { // none counts as 0, as in lua/list.lua
 			return Explain(err)
 		}
 		if was != lua.FrozenSchema {
-			if err := on(s.redis).HSet(ctx, key, "thaws", was, "schema", lua.FrozenSchema).Err(); err != nil {
+			if err := behind(s.redis).HSet(ctx, key, "thaws", was, "schema", lua.FrozenSchema).Err(); err != nil {
 				return Explain(err)
 			}
 		}
@@ -167,14 +167,14 @@ func (s *Client) Thaw(ctx context.Context, keys []string) error {
 		}
 	}
 	for _, key := range metas {
-		was, err := on(s.redis).HGet(ctx, key, "thaws").Result()
+		was, err := behind(s.redis).HGet(ctx, key, "thaws").Result()
 		switch {
 		case errors.Is(err, redis.Nil):
 			continue
 		case err != nil:
 			return Explain(err)
 		}
-		pipe := on(s.redis).TxPipeline()
+		pipe := behind(s.redis).TxPipeline()
 		pipe.HSet(ctx, key, "schema", was)
 		pipe.HDel(ctx, key, "thaws")
 		if _, err := pipe.Exec(ctx); err != nil {
@@ -195,7 +195,7 @@ func (s *Client) OtherEdges(ctx context.Context, sales []string, own string) ([]
 	const stopped = 60_000 // ms, as in lua/fence.lua
 	var others []string
 	for _, id := range sales {
-		heard, err := on(s.redis).HGetAll(ctx, s.FenceKeys(id)[EdgesKey]).Result()
+		heard, err := behind(s.redis).HGetAll(ctx, s.FenceKeys(id)[EdgesKey]).Result()
 		if err != nil {
 			return nil, Explain(err)
 		}
@@ -216,6 +216,6 @@ func (s *Client) OtherEdges(ctx context.Context, sales []string, own string) ([]
 
 // ServerTime is Redis's own time.
 func (s *Client) ServerTime(ctx context.Context) (time.Time, error) {
-	at, err := on(s.redis).Time(ctx).Result()
+	at, err := behind(s.redis).Time(ctx).Result()
 	return at, Explain(err)
 }

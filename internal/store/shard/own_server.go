@@ -9,23 +9,23 @@ import (
 )
 
 // Ping returns an error unless the server answers, and has read what it has on its disk.
-func (s *Client) Ping(ctx context.Context) error { return Explain(on(s.redis).Ping(ctx).Err()) }
+func (s *Client) Ping(ctx context.Context) error { return Explain(behind(s.redis).Ping(ctx).Err()) }
 
 // Shutdown asks the server to end. It syncs its append-only file before.
 func (s *Client) Shutdown(ctx context.Context) error {
-	return Explain(on(s.redis).ShutdownNoSave(ctx).Err())
+	return Explain(behind(s.redis).ShutdownNoSave(ctx).Err())
 }
 
 // SetMaxMemory sets the server's maxmemory, in bytes, until its next start.
 func (s *Client) SetMaxMemory(ctx context.Context, bytes int64) error {
-	return Explain(on(s.redis).ConfigSet(ctx, "maxmemory", strconv.FormatInt(bytes, 10)).Err())
+	return Explain(behind(s.redis).ConfigSet(ctx, "maxmemory", strconv.FormatInt(bytes, 10)).Err())
 }
 
 // EndFences ends what sales wait for, so that none waits for an edge that was killed, or for what it knew. Call it
 // only where none can live: before the first edge of a server that only this process reaches, and that has kept all
 // it acknowledged. The next edge begins a new term.
 func (s *Client) EndFences(ctx context.Context) error {
-	ids, err := on(s.redis).SMembers(ctx, s.SalesKey()).Result()
+	ids, err := behind(s.redis).SMembers(ctx, s.SalesKey()).Result()
 	if err != nil {
 		return Explain(err)
 	}
@@ -51,7 +51,7 @@ type AppendOnlyFile struct {
 
 // AppendOnlyFile asks the server about its append-only file.
 func (s *Client) AppendOnlyFile(ctx context.Context) (AppendOnlyFile, error) {
-	text, err := on(s.redis).Info(ctx, "persistence").Result()
+	text, err := behind(s.redis).Info(ctx, "persistence").Result()
 	if err != nil {
 		return AppendOnlyFile{}, Explain(err)
 	}
@@ -79,11 +79,11 @@ type SaveState struct {
 }
 
 // Save asks the server to begin a copy of its data, as they are now, in its directory.
-func (s *Client) Save(ctx context.Context) error { return Explain(on(s.redis).BgSave(ctx).Err()) }
+func (s *Client) Save(ctx context.Context) error { return Explain(behind(s.redis).BgSave(ctx).Err()) }
 
 // SaveState returns how far that is.
 func (s *Client) SaveState(ctx context.Context) (SaveState, error) {
-	text, err := on(s.redis).Info(ctx, "server", "persistence", "memory").Result()
+	text, err := behind(s.redis).Info(ctx, "server", "persistence", "memory").Result()
 	if err != nil {
 		return SaveState{}, Explain(err)
 	}
@@ -102,7 +102,7 @@ func (s *Client) SaveState(ctx context.Context) (SaveState, error) {
 func (s *Client) Prefixes(ctx context.Context) (all []string, err error) {
 	for cursor := uint64(0); ; {
 		var keys []string
-		if keys, cursor, err = on(s.redis).ScanType(ctx, cursor, "*:sales", 1000, "set").Result(); err != nil {
+		if keys, cursor, err = behind(s.redis).ScanType(ctx, cursor, "*:sales", 1000, "set").Result(); err != nil {
 			return nil, Explain(err)
 		}
 		for _, key := range keys {

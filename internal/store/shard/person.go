@@ -18,7 +18,7 @@ type KeptAnswer struct {
 // KeptAnswers tells for each reservation of a sale which answers are kept: under its idempotency key, and for
 // an order that has waited in a queue.
 func (s *Client) KeptAnswers(ctx context.Context, sale string, ids []string) (keyed, queued []KeptAnswer, err error) {
-	pipe := on(s.redis).Pipeline() // not MULTI: a full Redis refuses it
+	pipe := behind(s.redis).Pipeline() // not MULTI: a full Redis refuses it
 	sizes, times := make([]*redis.IntCmd, 2*len(ids)), make([]*redis.DurationCmd, 2*len(ids))
 	for i, id := range ids {
 		for j, key := range []string{s.AnswerKey(sale, id), s.QueueAnswerKey(sale, id)} {
@@ -38,14 +38,14 @@ func (s *Client) KeptAnswers(ctx context.Context, sale string, ids []string) (ke
 // DropAnswer drops the stored answer to a reservation's request, and reports whether there was one. The bytes that
 // were ever stored stay counted.
 func (s *Client) DropAnswer(ctx context.Context, sale, id string) (bool, error) {
-	n, err := on(s.redis).Unlink(ctx, s.AnswerKey(sale, id)).Result()
+	n, err := behind(s.redis).Unlink(ctx, s.AnswerKey(sale, id)).Result()
 	return n > 0, Explain(err)
 }
 
 // ShadowNames counts the counters of dry runs whose names match a pattern.
 func (s *Client) ShadowNames(ctx context.Context, sale, pattern string) (n int, err error) {
 	for cursor := uint64(0); ; {
-		page, next, err := on(s.redis).HScan(ctx, s.ShadowKey(sale), cursor, pattern, 500).Result()
+		page, next, err := behind(s.redis).HScan(ctx, s.ShadowKey(sale), cursor, pattern, 500).Result()
 		if err != nil {
 			return n, Explain(err)
 		}

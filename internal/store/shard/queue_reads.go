@@ -15,7 +15,7 @@ type LineLook struct {
 
 // LookAtLines looks at the lines of sales in one round trip. Orders at the shop count up to a score.
 func (s *Client) LookAtLines(ctx context.Context, sales []string, upTo string, fields ...string) ([]LineLook, error) {
-	pipe, metas := on(s.redis).Pipeline(), make([]*redis.SliceCmd, len(sales))
+	pipe, metas := behind(s.redis).Pipeline(), make([]*redis.SliceCmd, len(sales))
 	counts := make([]*redis.IntCmd, 2*len(sales))
 	for i, sale := range sales {
 		keys := s.ShardKeys(sale)

@@ -65,7 +65,7 @@ type Evaluated struct {
 // EvalReplicated runs scripts one after the other on one connection, which is none of those for attempts.
 // Then it waits once until replica_acks replicas have what the scripts wrote.
 func (s *Client) EvalReplicated(ctx context.Context, calls ...ScriptCall) []Evaluated {
-	return evalReplicated(ctx, s, on(s.redis), s.Options.ReplicaAcks, calls...)
+	return evalReplicated(ctx, s, behind(s.redis), s.Options.ReplicaAcks, calls...)
 }
 
 func evalReplicated(ctx context.Context, s *Client, client redis.UniversalClient, acks int, calls ...ScriptCall) []Evaluated {
@@ -86,7 +86,7 @@ func evalReplicated(ctx context.Context, s *Client, client redis.UniversalClient
 
 // EvalEach runs scripts of several sales in one round trip, on no connection of attempts.
 func (s *Client) EvalEach(ctx context.Context, calls ...ScriptCall) []Evaluated {
-	pipe, evals := on(s.redis).Pipeline(), make([]*redis.Cmd, len(calls))
+	pipe, evals := behind(s.redis).Pipeline(), make([]*redis.Cmd, len(calls))
 	for i, c := range calls {
 		evals[i] = pipe.EvalSha(ctx, c.script.SHA, c.keys, c.args...)
 	}
@@ -94,7 +94,7 @@ func (s *Client) EvalEach(ctx context.Context, calls ...ScriptCall) []Evaluated 
 	out := make([]Evaluated, len(calls))
 	for i, c := range calls {
 		if out[i].Raw, out[i].Err = evals[i].Slice(); NotLoaded(out[i].Err) {
-			out[i].Raw, out[i].Err = eval(ctx, s, on(s.redis), c.script, c.keys, c.args, 0)
+			out[i].Raw, out[i].Err = eval(ctx, s, behind(s.redis), c.script, c.keys, c.args, 0)
 		}
 		out[i].Err = Explain(out[i].Err)
 	}
@@ -123,7 +123,7 @@ func (s *Client) AwaitReplicas(ctx context.Context) error {
 	if s.Options.ReplicaAcks == 0 {
 		return nil
 	}
-	return waitForReplicas(ctx, s, on(s.redis).Pipeline(), s.Options.ReplicaAcks)
+	return waitForReplicas(ctx, s, behind(s.redis).Pipeline(), s.Options.ReplicaAcks)
 }
 
 // AwaitAllReplicas waits until every replica that is connected has everything that was written
@@ -132,7 +132,7 @@ func (s *Client) AwaitAllReplicas(ctx context.Context) error {
 	if s.Options.Cluster || s.Embedded() {
 		return nil
 	}
-	info, err := on(s.redis).Info(ctx, "replication").Result()
+	info, err := behind(s.redis).Info(ctx, "replication").Result()
 	if err != nil {
 		return Explain(err)
 	}
@@ -140,7 +140,7 @@ func (s *Client) AwaitAllReplicas(ctx context.Context) error {
 	if connected == 0 {
 		return nil
 	}
-	pipe := on(s.redis).Pipeline()
+	pipe := behind(s.redis).Pipeline()
 	pipe.Publish(ctx, s.acksChannel(), "")
 	wait := pipe.Do(ctx, "WAIT", connected, time.Second.Milliseconds())
 	if _, err := pipe.Exec(ctx); err != nil {
@@ -165,11 +165,11 @@ func (s *Client) CheckReplicas(ctx context.Context) error {
 	if acks == 0 {
 		return nil
 	}
-	err := waitForReplicas(ctx, s, on(s.redis).Pipeline(), acks)
+	err := waitForReplicas(ctx, s, behind(s.redis).Pipeline(), acks)
 	if err == nil {
 		return nil
 	}
-	info, infoErr := on(s.redis).Info(ctx, "replication").Result()
+	info, infoErr := behind(s.redis).Info(ctx, "replication").Result()
 	if infoErr != nil {
 		return Explain(infoErr)
 	}

@@ -36,9 +36,9 @@ type PrimaryServer struct {
 
 // PrimaryOf finds the server of a sale; in a cluster that may take so long.
 func (r *Replication) PrimaryOf(ctx context.Context, sale string, within time.Duration) (PrimaryServer, error) {
-	cluster, apart := on(r.redis).(*redis.ClusterClient)
+	cluster, apart := behind(r.redis).(*redis.ClusterClient)
 	if !apart {
-		single, _ := on(r.redis).(*redis.Client)
+		single, _ := behind(r.redis).(*redis.Client)
 		return PrimaryServer{"", r.shard, single}, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, within)
@@ -52,15 +52,15 @@ func (r *Replication) PrimaryOf(ctx context.Context, sale string, within time.Du
 
 // Metas reads fields of sales in one round trip.
 func (p *PrimaryServer) Metas(ctx context.Context, sales []string, fields ...string) ([]Fields, error) {
-	pipe := on(p.redis).Pipeline()
-	read := metas(ctx, p, pipe, sales, fields)
+	pipe := behind(p.redis).Pipeline()
+	metas := readMetas(ctx, p, pipe, sales, fields)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, Explain(err)
 	}
-	return values(read), nil
+	return values(metas), nil
 }
 
-func metas(ctx context.Context, p *PrimaryServer, pipe redis.Pipeliner, sales, fields []string) []*redis.SliceCmd {
+func readMetas(ctx context.Context, p *PrimaryServer, pipe redis.Pipeliner, sales, fields []string) []*redis.SliceCmd {
 	out := make([]*redis.SliceCmd, len(sales))
 	for i, sale := range sales {
 		out[i] = pipe.HMGet(ctx, p.shard.ShardKeys(sale)[MetaKey], fields...)
@@ -89,9 +89,9 @@ func (p *PrimaryServer) Conn() *PrimaryConn { return &PrimaryConn{p, p.redis.(*r
 func (c *PrimaryConn) Close() error { return c.conn.Close() }
 
 // Ask reads what INFO says of replication, and fields of sales, in one round trip.
-func (c *PrimaryConn) Ask(ctx context.Context, sales []string, fields ...string) (info map[string]string, of []Fields, err error) {
+func (c *PrimaryConn) Ask(ctx context.Context, sales []string, fields ...string) (info map[string]string, metas []Fields, err error) {
 	pipe := c.conn.(*redis.Conn).Pipeline()
-	replication, read := pipe.Info(ctx, "replication"), metas(ctx, c.PrimaryServer, pipe, sales, fields)
+	replication, read := pipe.Info(ctx, "replication"), readMetas(ctx, c.PrimaryServer, pipe, sales, fields)
 	if _, err := pipe.Exec(ctx); err != nil {
 		return nil, nil, Explain(err)
 	}

@@ -12,7 +12,7 @@ func (s *Client) rulesKey() string { return s.prefix + ":identities" }
 
 // NoteRules tells the other edges by what rules an edge tells persons apart.
 func (s *Client) NoteRules(ctx context.Context, edge, rules string) error {
-	pipe := on(s.redis).Pipeline() // not MULTI: the rights of an edge do not include it
+	pipe := behind(s.redis).Pipeline() // not MULTI: the rights of an edge do not include it
 	pipe.HSet(ctx, s.rulesKey(), edge, rules)
 	pipe.Expire(ctx, s.rulesKey(), rulesKept)
 	_, err := pipe.Exec(ctx)
@@ -22,7 +22,7 @@ func (s *Client) NoteRules(ctx context.Context, edge, rules string) error {
 // OtherRules returns the edges that sell these sales by other rules than own, with their rules. An edge that has not told
 // its rules is not among them.
 func (s *Client) OtherRules(ctx context.Context, sales []string, own, rules string) (map[string]string, error) {
-	told, err := on(s.redis).HGetAll(ctx, s.rulesKey()).Result()
+	told, err := behind(s.redis).HGetAll(ctx, s.rulesKey()).Result()
 	if err != nil || len(told) == 0 {
 		return nil, Explain(err)
 	}

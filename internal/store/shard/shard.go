@@ -108,10 +108,10 @@ func (s *Client) RunWith(ctx context.Context, acks int, sale string, ops ...Oper
 	if leased {
 		_ = s.Acquire(ctx, sale) // what it does is no promise without it, and may be asked again
 	}
-	script, client := s.scriptOf(ops), on(s.redis)
+	script, client := s.scriptOf(ops), behind(s.redis)
 	for _, op := range ops {
 		if op.Attempt {
-			client = on(s.reserve)
+			client = behind(s.reserve)
 		}
 	}
 	return s.AgainUnfenced(ctx, sale, func() ([]Reply, int64, error) {
@@ -139,13 +139,13 @@ func (s *Client) scriptOf(ops []Operation) *lua.Script {
 // ReadTime makes a call without operations on a sale's shard: it learns the time of its server, as every
 // call does.
 func (s *Client) ReadTime(ctx context.Context, sale string) error {
-	return readTime(ctx, s, on(s.redis), sale)
+	return readTime(ctx, s, behind(s.redis), sale)
 }
 
 // Reach is ReadTime on the connections of attempts. After a connection has broken it also checks that
 // there is one again.
 func (s *Client) Reach(ctx context.Context, sale string) error {
-	return readTime(ctx, s, on(s.reserve), sale)
+	return readTime(ctx, s, behind(s.reserve), sale)
 }
 
 func readTime(ctx context.Context, s *Client, client redis.UniversalClient, sale string) error {
@@ -234,9 +234,9 @@ func (s *Client) Replies(ctx context.Context, sale string, before ClockMark, raw
 // Eval runs an operation that is a script of its own. With acks it waits for that many replicas; with
 // fewer it returns an ErrNotReplicated beside the answer.
 func (s *Client) Eval(ctx context.Context, what *lua.Operation, keys []string, args []any, acks int) ([]any, error) {
-	client := on(s.redis)
+	client := behind(s.redis)
 	if what.Attempt {
-		client = on(s.reserve)
+		client = behind(s.reserve)
 	}
 	return eval(ctx, s, client, s.CallOf(what, keys, args).script, keys, args, acks)
 }
@@ -293,7 +293,7 @@ func (s *Client) CheckMemoryPolicy(ctx context.Context) error {
 	if s.Embedded() {
 		return nil
 	}
-	info, err := on(s.redis).Info(ctx, "memory").Result()
+	info, err := behind(s.redis).Info(ctx, "memory").Result()
 	if err != nil {
 		return Explain(err)
 	}

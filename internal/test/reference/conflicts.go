@@ -20,26 +20,26 @@ func (s *sources) conflicts() (string, error) {
 	for _, file := range files {
 		ast.Inspect(file, func(n ast.Node) bool {
 			table, ok := n.(*ast.CompositeLit)
-			if !ok || !isListOf(table, "conflict") {
+			if !ok || !isListOf(table, "ConflictRow") {
 				return true
 			}
 			for _, e := range table.Elts {
 				lit := e.(*ast.CompositeLit)
-				option, err := s.text(dir, file, entry(lit, "option"))
+				option, err := s.text(dir, file, entry(lit, "Option"))
 				errs = append(errs, err)
 				name := "`" + option + "`"
-				if entry(lit, "check") != nil {
+				if entry(lit, "Check") != nil {
 					name += " of a check"
 				}
 				if excludes[name] == nil && needs[name] == nil {
 					order = append(order, name)
 				}
-				if need := entry(lit, "needs"); need != nil {
+				if need := entry(lit, "Needs"); need != nil {
 					text, err := s.text(dir, file, need)
 					errs = append(errs, err)
 					needs[name] = append(needs[name], "`"+text+"`")
 				}
-				if others, ok := entry(lit, "excludes").(*ast.CompositeLit); ok {
+				if others, ok := entry(lit, "Excludes").(*ast.CompositeLit); ok {
 					for _, other := range others.Elts {
 						text, err := s.text(dir, file, other)
 						errs = append(errs, err)
