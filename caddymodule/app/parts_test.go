@@ -19,7 +19,7 @@ type countedPart struct{ started, stopped int }
 func (p *countedPart) Start(*edgeruntime.Runtime) { p.started++ }
 func (p *countedPart) Stop()                      { p.stopped++ }
 
-// What testParts got when it was provisioned, by key, twice each; and what was made.
+// gotParts has the parts that the app gave to testParts, each twice; madeParts has the parts that were made.
 var gotParts, madeParts []*countedPart
 
 // testParts asks the app for two parts.
