@@ -98,11 +98,11 @@ func (w *typeWalk) from(t types.Type) string {
 	case *types.Named:
 		return w.named(t)
 	case *types.Map:
-		return w.any(t.Key(), t.Elem())
+		return w.either(t.Key(), t.Elem())
 	case interface{ Elem() types.Type }: // pointers, slices, arrays, channels
 		return w.from(t.Elem())
 	case *types.Signature:
-		return w.any(t.Params(), t.Results())
+		return w.either(t.Params(), t.Results())
 	case *types.Tuple:
 		return w.each(t.Len(), func(i int) types.Type { return t.At(i).Type() })
 	case *types.Struct:
@@ -131,7 +131,7 @@ func (w *typeWalk) named(t *types.Named) string {
 	return name + ", " + way
 }
 
-func (w *typeWalk) any(all ...types.Type) string {
+func (w *typeWalk) either(all ...types.Type) string {
 	return w.each(len(all), func(i int) types.Type { return all[i] })
 }
 

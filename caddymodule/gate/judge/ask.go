@@ -21,7 +21,7 @@ func (j *Judge) ReadsHeader(name string) bool {
 	return j.filters.Reader.ReadsHeader(name) || len(name) == len(refuse.AcceptLanguage) && strings.EqualFold(name, refuse.AcceptLanguage)
 }
 
-// KnowsNames reports placeholders of a question that the judge's values cannot fill in.
+// KnowsNames returns what checks the placeholders of a question.
 func (j *Judge) KnowsNames() option.KnowsNames { return j.filters.KnowsNames }
 
 // Routes returns the routes of the gate's server that lead to gates.

@@ -156,10 +156,11 @@ func (f *Filters) turnsNameNothing(s *Setup) error {
 		"let the shop find the cart by the header of the request, or write {path.…} where the path names it")
 }
 
-// KnowsNames reports placeholders of a question that a gate cannot fill in. what is the option that asks.
+// KnowsNames checks the placeholders of a question. It returns an error about one that the gate cannot fill in, in
+// which what names the option that asks.
 type KnowsNames func(what string, i *inquiry.Inquiry) error
 
-// KnowsNames reports placeholders of a question that this gate cannot fill in.
+// KnowsNames is a [KnowsNames] by the values and the lookup of these filters.
 func (f *Filters) KnowsNames(what string, i *inquiry.Inquiry) error {
 	for _, name := range i.Names() {
 		switch {

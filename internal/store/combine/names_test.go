@@ -37,7 +37,7 @@ func (c nameCombiner) Waiting() int { return c.c.Waiting() }
 // Load is what there is to do.
 func (c nameCombiner) Load() combine.Load { return c.c.Load() }
 
-// Close rejects all waiting requests and waits for what is under way.
+// Close rejects the requests that wait to be sent, and waits until the calls under way have ended.
 func (c nameCombiner) Close() { c.c.Close(); c.c.Wait() }
 
 // AwaitRoom waits until a queue is not crowded.
